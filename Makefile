@@ -1,0 +1,71 @@
+# `make run` and `make test` need Python 3.11 and nothing else; they make .venv and say what they do.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NODE := tests/node/node_modules
+
+# Some machines forbid writing bytecode, which doubles the time every start takes.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help run test check format bench pins docs clean
+
+help:
+	@echo "make run      install Junto into $(VENV) and serve it on http://127.0.0.1:32701"
+	@echo "make test     install what the tests need and run all of them"
+	@echo "make check    formatting, lint, types, import rules"
+	@echo "make bench    measure Junto against the bare parts it stands on"
+	@echo "make format   put the code into shape"
+	@echo "make pins     resolve the dependencies anew into requirements/"
+	@echo "make docs     write the generated pages of docs/ anew"
+
+run: $(VENV)/run.stamp
+	$(BIN)/junto serve
+
+test: $(VENV)/dev.stamp $(NODE)
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m bench
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.manual
+
+pins: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--group build pyproject.toml --output-file requirements/run.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--group build --group dev pyproject.toml --output-file requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) $(NODE) .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+$(BIN)/python:
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Junto needs Python 3.11 or newer: make PYTHON=python3.12 run"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/%.stamp: requirements/%.txt pyproject.toml | $(BIN)/python
+	@echo "Installing requirements/$*.txt; this takes a minute the first time"
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$*.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The conformance suite and the Inspector come from npm, with a Node of their own. Where there is
+# no npm, the tests that need them are skipped, by name.
+$(NODE): tests/node/package.json tests/node/package-lock.json
+	@if command -v npm >/dev/null; then \
+		echo "Installing the protocol's conformance suite from npm"; \
+		cd tests/node && npm install --no-save --no-audit --no-fund --loglevel=error && touch node_modules; \
+	else echo "npm not found: the conformance tests will be skipped"; fi

@@ -1,0 +1,114 @@
+"""A running Junto, built from settings and taken down again: where the parts meet."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from junto import __version__
+from junto.kit.environment import Environment
+from junto.security.secrets import Redactor
+from junto.settings import Loaded
+from junto.settings.models import configured_models
+from junto.settings.showing import secrets_in, shown
+from junto.settings.tree import LogOutput, Settings
+from junto.telemetry.logs import Log, Sinks, logging_to
+from junto.telemetry.metrics import Metrics
+from junto.tools.completions import LANGUAGES, Completions
+from junto.tools.guard import Guard
+from junto.tools.kit import current_time, get_env
+from junto.tools.models import list_models
+from junto.tools.prompts import Prompts, house_prompts
+from junto.tools.registry import Registry
+from junto.tools.resources import Resources
+from junto.tools.status import Status, config_resource, health_resource
+from junto.tools.surface import Surface
+from junto.tools.tool import Tool
+
+_log = Log.of("app")
+
+DESCRIPTION = "A council of models with one memory, for any MCP client."
+INSTRUCTIONS = """\
+Junto gives you other models and local tools. Call list_models to see which models can be asked. \
+current_time tells the time in any zone. get_env reads one environment variable of the server; \
+secrets are never shown. An error says what to change and whether trying again can help. \
+The resource config://server shows the settings in force and where each comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Junto:
+    """Everything a transport needs to serve."""
+
+    settings: Settings
+    surface: Surface
+    metrics: Metrics
+    status: Status
+
+
+@contextmanager
+def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
+    """Build a Junto from settings, with its logs open, and take it down at the end.
+
+    Raises:
+        ConfigurationError: the settings do not fit together.
+    """
+    settings = loaded.settings
+    redactor = Redactor(secrets_in(settings))
+    with logging_to(_sinks(settings, default_level), redactor):
+        for warning in loaded.warnings:
+            _log.warning(warning)
+        _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
+        metrics, status = Metrics.new(), Status(__version__)
+        yield Junto(settings, _surface(loaded, redactor, metrics, status), metrics, status)
+
+
+def _sinks(settings: Settings, default_level: str) -> Sinks:
+    output = settings.logging.output
+    return Sinks(
+        level=settings.logging.level or default_level,
+        stderr=output in (LogOutput.STDERR, LogOutput.BOTH),
+        directory=log_directory(settings) if output in (LogOutput.FILES, LogOutput.BOTH) else None,
+    )
+
+
+def log_directory(settings: Settings) -> Path:
+    """Return the folder for log files."""
+    return (settings.logging.directory or state_directory(settings) / "logs").expanduser()
+
+
+def state_directory(settings: Settings) -> Path:
+    """Return the folder in which Junto keeps its files."""
+    if settings.state_directory:
+        return settings.state_directory.expanduser()
+    import platformdirs  # only needed by those who keep files
+
+    return platformdirs.user_data_path("junto", appauthor=False)
+
+
+def _surface(loaded: Loaded, redactor: Redactor, metrics: Metrics, status: Status) -> Surface:
+    settings = loaded.settings
+    page = settings.tools.page_size
+    models = configured_models(settings)
+    tools: tuple[Tool[Any], ...] = (
+        list_models(models),
+        current_time(settings.tools.timezone),
+        get_env(Environment(os.environ, redactor)),
+    )
+    in_force = {row.path: {"value": row.value, "origin": str(row.origin)} for row in shown(loaded)}
+    return Surface(
+        name="junto",
+        title="Junto",
+        version=__version__,
+        description=DESCRIPTION,
+        instructions=INSTRUCTIONS,
+        tools=Registry(
+            tools, guard=Guard(metrics.tools, redactor), off=settings.tools.disabled, page=page
+        ),
+        resources=Resources((config_resource(in_force), health_resource(status)), page=page),
+        prompts=Prompts(house_prompts(), page=page),
+        completions=Completions(
+            {"modelId": lambda: [model.id for model in models], "language": lambda: LANGUAGES}
+        ),
+    )

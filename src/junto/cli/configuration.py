@@ -1,0 +1,57 @@
+"""`junto config show`, `init` and `check`."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from junto.cli.table import table
+from junto.domain.errors import ConfigurationError, InputOutputError
+from junto.settings import Loaded
+from junto.settings.showing import shown, spelled, starter_file
+
+_WIDEST_VALUE = 60
+
+
+def show(loaded: Loaded, *, as_json: bool) -> None:
+    """Print every setting, its value and its origin."""
+    rows = shown(loaded)
+    if as_json:
+        facts = {row.path: {"value": row.value, "origin": str(row.origin)} for row in rows}
+        click.echo(json.dumps(facts, indent=2))
+        return
+    body = [(row.path, _short(spelled(row.value)), str(row.origin)) for row in rows]
+    click.echo(table([("SETTING", "VALUE", "FROM"), *body]))
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDEST_VALUE else flat[: _WIDEST_VALUE - 1] + "…"
+
+
+def init(path: Path, *, only_print: bool) -> None:
+    """Write the starter file, unless there is something at `path` already."""
+    if only_print:
+        click.echo(starter_file(), nl=False)
+        return
+    if path.exists():
+        raise ConfigurationError(f"{path} exists already and is left as it is.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Keys may end up in it, so it is nobody else's to read.
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InputOutputError(f"{path} cannot be written: {error.strerror}.") from error
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(starter_file())
+    click.echo(f"Wrote {path}. Edit it, then run `junto config check`.", err=True)
+
+
+def check(loaded: Loaded) -> None:
+    """Say that the configuration is sound, and what is odd about it."""
+    for warning in loaded.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    files = ", ".join(str(path) for path in loaded.files) or "no file"
+    changed = sum(origin.kind != "default" for origin in loaded.origins.values())
+    click.echo(f"The configuration is sound: {changed} settings changed, from {files}.")

@@ -1,0 +1,175 @@
+"""`junto doctor`: the checks, one line each, with the fix."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from junto import __version__
+from junto.app import log_directory, state_directory
+from junto.domain.errors import JuntoError
+from junto.settings import Loaded
+from junto.settings.models import configured_models
+from junto.settings.tree import LogOutput, Settings
+
+_OLDEST_PYTHON = (3, 11)
+_ROUND_TRIP_SECONDS = 30
+_COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
+_MARKS = {"ok": "✓", "warning": "!", "broken": "✗"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found, and what to do about it."""
+
+    check: str
+    state: Literal["ok", "warning", "broken"]
+    detail: str
+    fix: str = ""
+
+
+def examine(load: Callable[[], Loaded], *, as_json: bool) -> int:
+    """Run every check and print what it found; return the exit code."""
+    findings = []
+    for finding in _findings(load):
+        findings.append(finding)
+        if not as_json:
+            _tell(finding)
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    return int(any(finding.state == "broken" for finding in findings))
+
+
+def _tell(finding: Finding) -> None:
+    mark = click.style(_MARKS[finding.state], fg=_COLOURS[finding.state])
+    click.echo(f"{mark} {finding.check}: {finding.detail}")
+    if finding.fix:
+        click.echo(f"    {finding.fix}")
+
+
+def _findings(load: Callable[[], Loaded]) -> Iterator[Finding]:
+    yield _python()
+    try:
+        loaded = load()
+    except JuntoError as error:
+        yield Finding("configuration", "broken", error.message, "Mend it, then run this again.")
+        return
+    yield from _configuration(loaded)
+    settings = loaded.settings
+    yield _models(settings)
+    yield _writable("state", state_directory(settings), "state_directory")
+    if settings.logging.output in (LogOutput.FILES, LogOutput.BOTH):
+        yield _writable("logs", log_directory(settings), "logging.directory")
+    yield _port(settings.http.host, settings.http.port)
+    yield _round_trip()
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    detail = f"{version}, Junto {__version__}"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("Python", "broken", detail, "Junto needs Python 3.11 or newer.")
+    return Finding("Python", "ok", detail)
+
+
+def _configuration(loaded: Loaded) -> Iterator[Finding]:
+    files = ", ".join(str(path) for path in loaded.files) or "no file, defaults and environment"
+    yield Finding("configuration", "ok", files)
+    for warning in loaded.warnings:
+        yield Finding("configuration", "warning", warning, "Take it out, or correct its name.")
+
+
+def _models(settings: Settings) -> Finding:
+    models = configured_models(settings)
+    if not models:
+        return Finding(
+            "models",
+            "warning",
+            "none are configured",
+            "Add some under `models:`; `junto config init` writes a file to start from.",
+        )
+    default = next((model.id for model in models if model.default), None)
+    if default is None:
+        return Finding(
+            "models",
+            "broken",
+            f"the default {settings.default_model} is not among them",
+            f"Set default_model to one of: {', '.join(model.id for model in models)}.",
+        )
+    return Finding("models", "ok", f"{len(models)} configured, {default} is the default")
+
+
+def _writable(check: str, directory: Path, setting: str) -> Finding:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return Finding(check, "ok", str(directory))
+    except OSError as error:
+        return Finding(
+            check,
+            "broken",
+            f"{directory}: {error.strerror}",
+            f"Make it writable, or choose another with {setting}.",
+        )
+
+
+def _port(host: str, port: int) -> Finding:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return Finding(
+                "port",
+                "warning",
+                f"{host}:{port} {_holder(host, port) or error.strerror}",
+                "Fine if that is Junto; otherwise use --port, or http.port in the file.",
+            )
+    return Finding("port", "ok", f"{host}:{port} is free")
+
+
+def _holder(host: str, port: int) -> str | None:
+    """Ask whoever holds the port whether it is Junto."""
+    import http.client
+
+    connection = http.client.HTTPConnection(host, port, timeout=2)
+    try:
+        connection.request("GET", "/health")
+        report = json.loads(connection.getresponse().read(10_000))
+        return f"is held by Junto {report['version']}"
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
+        return "is held by another program"
+    finally:
+        connection.close()
+
+
+def _round_trip() -> Finding:
+    """Start `junto mcp` as a client would, and ask it for its tools."""
+    question = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
+    command = [sys.executable, "-m", "junto", "mcp"]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program
+            command,
+            input=question,
+            capture_output=True,
+            timeout=_ROUND_TRIP_SECONDS,
+            check=False,
+            env=os.environ,
+        )
+        tools = json.loads(done.stdout)["result"]["tools"]
+    except (OSError, ValueError, KeyError, subprocess.TimeoutExpired):
+        return Finding(
+            "stdio",
+            "broken",
+            "`junto mcp` did not answer",
+            "Run `junto mcp --log-level debug` and read what it says on standard error.",
+        )
+    return Finding("stdio", "ok", f"`junto mcp` answers with {len(tools)} tools")

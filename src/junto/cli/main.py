@@ -1,0 +1,119 @@
+"""The commands and their options; what each does is imported when it is called."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from junto import __version__
+from junto.domain.errors import ConfigurationError, JuntoError
+from junto.settings import Loaded, load
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_LEVELS = click.Choice(["debug", "info", "warning", "error"])
+_CONFIG = click.Path(dir_okay=False, path_type=Path)
+
+
+def main() -> NoReturn:
+    """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
+    try:
+        junto(prog_name="junto", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except JuntoError as error:
+        click.echo(f"junto: {error.message}", err=True)
+        sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+    sys.exit(0)
+
+
+@click.group(context_settings=_CONTEXT)
+@click.version_option(__version__, "-V", "--version", message="junto %(version)s")
+def junto() -> None:
+    """One MCP server that gives any client a council of models with one memory."""
+
+
+def _with_settings(command: F) -> F:
+    """Add the options that every command with settings takes."""
+    command = click.option("--log-level", type=_LEVELS, help="The least important lines to keep.")(
+        command
+    )
+    return click.option("--config", type=_CONFIG, help="The configuration file to read.")(command)
+
+
+def _loaded(config: Path | None, log_level: str | None, **flags: Any) -> Loaded:
+    return load({"logging.level": log_level, **flags}, config=config)
+
+
+@junto.command()
+@click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="The port; 0 for any.  [default: 32701]"
+)
+@_with_settings
+def serve(host: str | None, port: int | None, config: Path | None, log_level: str | None) -> None:
+    """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it."""
+    from junto.cli.serving import over_http
+
+    over_http(_loaded(config, log_level, **{"http.host": host, "http.port": port}))
+
+
+@junto.command()
+@_with_settings
+def mcp(config: Path | None, log_level: str | None) -> None:
+    """Serve MCP on standard input and output, for a client that starts this command."""
+    from junto.cli.serving import over_stdio
+
+    over_stdio(_loaded(config, log_level))
+
+
+@junto.group()
+def config() -> None:
+    """See, start and check the configuration."""
+
+
+@config.command("show")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@_with_settings
+def config_show(config: Path | None, log_level: str | None, *, as_json: bool) -> None:
+    """Show every setting in force and where it comes from; secrets are masked."""
+    from junto.cli.configuration import show
+
+    show(_loaded(config, log_level), as_json=as_json)
+
+
+@config.command("init")
+@click.option("--path", type=_CONFIG, default=Path("junto.yaml"), show_default=True)
+@click.option("--print", "only_print", is_flag=True, help="Show the file instead of writing it.")
+def config_init(path: Path, *, only_print: bool) -> None:
+    """Write a commented configuration file to start from."""
+    from junto.cli.configuration import init
+
+    init(path, only_print=only_print)
+
+
+@config.command("check")
+@_with_settings
+def config_check(config: Path | None, log_level: str | None) -> None:
+    """Read the configuration and say what is wrong with it, if anything is."""
+    from junto.cli.configuration import check
+
+    check(_loaded(config, log_level))
+
+
+@junto.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@_with_settings
+def doctor(config: Path | None, log_level: str | None, *, as_json: bool) -> None:
+    """Check everything that could be wrong, and say how to mend it."""
+    from junto.cli.doctor import examine
+
+    sys.exit(examine(lambda: _loaded(config, log_level), as_json=as_json))

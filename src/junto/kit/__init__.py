@@ -1,0 +1,1 @@
+"""Local tools that cannot escape."""

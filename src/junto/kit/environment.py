@@ -1,0 +1,33 @@
+"""Environment variables, without their secrets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from junto.security.secrets import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What may be told of one environment variable."""
+
+    key: str
+    is_set: bool
+    value: str | None = None
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables of this process, as far as a caller may see them."""
+
+    variables: Mapping[str, str]
+    redactor: Redactor
+
+    def get(self, key: str) -> Variable:
+        """Return the variable `key`; of a secret one only that it is set."""
+        value = self.variables.get(key)
+        if value is None:
+            return Variable(key, is_set=False)
+        if self.redactor.is_secret(key, value):
+            return Variable(key, is_set=True, secret=True)
+        return Variable(key, is_set=True, value=value)

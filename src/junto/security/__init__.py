@@ -1,0 +1,1 @@
+"""What may be touched, and what may be told."""

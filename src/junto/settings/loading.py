@@ -1,0 +1,222 @@
+"""Joining flags, environment, old names, files and defaults into one tree that knows its origin."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from typing_extensions import override
+
+from junto.domain.errors import ConfigurationError
+from junto.settings.aliases import (
+    ALIASES,
+    POLYBRAIN_CONFIG_PATH,
+    POLYBRAIN_KEYS,
+    POLYBRAIN_MODEL,
+    Alias,
+    polybrain_model,
+)
+from junto.settings.files import read_file
+from junto.settings.leaves import leaves, takes
+from junto.settings.tree import Settings
+
+Kind = Literal["flag", "environment", "alias", "file", "default"]
+
+# Flags whose names are not the last word of their setting's path.
+_FLAGS = {"logging.level": "--log-level"}
+# Variables that are ours but choose a file instead of setting a value.
+_NOT_SETTINGS = frozenset({"JUNTO_CONFIG"})
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: `environment JUNTO_HTTP_PORT`, `file junto.yaml`, `default`."""
+
+    kind: Kind
+    name: str = ""
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, where each came from, and what was odd about the sources."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    raw: Any
+    origin: Origin
+
+
+_Layer = dict[str, _Value]
+
+
+def load(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    config: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    home: Path | None = None,
+    directory: Path | None = None,
+) -> Loaded:
+    """Read every source and return the settings.
+
+    `flags` maps paths in the tree to values; those that are None were not given.
+
+    Raises:
+        ConfigurationError: a value is not what its setting takes; the message names its source.
+    """
+    variables = {k: v for k, v in (os.environ if environment is None else environment).items() if v}
+    home = home or Path.home()
+    files = tuple(_files(config, variables, home, directory or Path.cwd()))
+    layers = [_flags(flags or {}), _environment(variables), _aliases(variables)]
+    layers += [_file(path, variables, foreign=foreign) for path, foreign in files]
+    chosen = {
+        path: next(layer[path] for layer in layers if path in layer)
+        for path in leaves()
+        if any(path in layer for layer in layers)
+    }
+    return Loaded(
+        settings=_validated(chosen),
+        origins={
+            path: chosen[path].origin if path in chosen else Origin("default") for path in leaves()
+        },
+        files=tuple(path for path, _ in files),
+        warnings=tuple(_oddities(variables)),
+    )
+
+
+def _files(
+    config: Path | None, variables: Mapping[str, str], home: Path, directory: Path
+) -> Iterator[tuple[Path, bool]]:
+    """Yield the files to read, the strongest first, and whether each is Polybrain's."""
+    named = config or (Path(variables["JUNTO_CONFIG"]) if "JUNTO_CONFIG" in variables else None)
+    if named:
+        yield _existing(named, "--config" if config else "JUNTO_CONFIG"), False
+    else:
+        xdg = Path(variables.get("XDG_CONFIG_HOME", home / ".config"))
+        usual = (directory / "junto.yaml", xdg / "junto" / "config.yaml")
+        yield from ((path, False) for path in usual if path.is_file())
+    if POLYBRAIN_CONFIG_PATH in variables:
+        yield _existing(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH), True
+    elif (home / ".polybrain.yaml").is_file():
+        yield home / ".polybrain.yaml", True
+
+
+def _existing(path: Path, said_by: str) -> Path:
+    path = path.expanduser()
+    if not path.is_file():
+        raise ConfigurationError(
+            f"{said_by}={path}: there is no such file. `junto config init --path {path}` makes one."
+        )
+    return path
+
+
+def _flags(flags: Mapping[str, Any]) -> _Layer:
+    return {
+        path: _Value(value, Origin("flag", _FLAGS.get(path, f"--{path.rpartition('.')[2]}")))
+        for path, value in flags.items()
+        if value is not None
+    }
+
+
+def _environment(variables: Mapping[str, str]) -> _Layer:
+    return {
+        leaf.path: _Value(variables[leaf.variable], Origin("environment", leaf.variable))
+        for leaf in leaves().values()
+        if leaf.variable in variables
+    }
+
+
+def _aliases(variables: Mapping[str, str]) -> _Layer:
+    layer: _Layer = {}
+    for alias in ALIASES:
+        if alias.variable in variables and alias.path not in layer:
+            value = _read(alias, variables[alias.variable])
+            if value is not None:
+                layer[alias.path] = _Value(value, Origin("alias", alias.variable))
+    if (model := polybrain_model(variables)) is not None:
+        layer["models"] = _Value(model, Origin("alias", ", ".join(POLYBRAIN_MODEL)))
+    return layer
+
+
+def _read(alias: Alias, value: str) -> Any:
+    try:
+        return alias.read(value)
+    except (ValueError, KeyError):
+        raise ConfigurationError(
+            f"{alias.variable}={value!r}: it takes {alias.takes or takes(alias.path)}."
+        ) from None
+
+
+def _file(path: Path, variables: Mapping[str, str], *, foreign: bool) -> _Layer:
+    origin = Origin("file", str(path))
+    values = read_file(path, variables, POLYBRAIN_KEYS if foreign else None)
+    return {key: _Value(value, origin) for key, value in values.items()}
+
+
+def _validated(chosen: _Layer) -> Settings:
+    tree: dict[str, Any] = {}
+    for path, value in chosen.items():
+        *branches, name = path.split(".")
+        node = tree
+        for branch in branches:
+            node = node.setdefault(branch, {})
+        node[name] = _structured(value.raw)
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        problems = [_problem(detail, chosen) for detail in error.errors(include_url=False)]
+        raise ConfigurationError("\n".join(dict.fromkeys(problems))) from None
+
+
+def _structured(raw: Any) -> Any:
+    """Parse what an environment variable holds as JSON, if it is a list or an object."""
+    if isinstance(raw, str) and raw.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(raw)
+        except ValueError:
+            return raw
+    return raw
+
+
+def _problem(detail: ErrorDetails, chosen: _Layer) -> str:
+    location = [str(step) for step in detail["loc"]]
+    path = next(
+        found
+        for length in range(len(location), 0, -1)
+        if (found := ".".join(location[:length])) in leaves()
+    )
+    origin = chosen[path].origin
+    inside = ".".join(location[path.count(".") + 1 :])
+    if inside:
+        return f"{_source(origin, path)}: {inside}: {detail['msg'].lower()}."
+    shown = "" if leaves()[path].is_secret else f"={chosen[path].raw!r}"
+    return f"{_source(origin, path)}{shown}: it takes {takes(path)}."
+
+
+def _source(origin: Origin, path: str) -> str:
+    return f"{origin.name}: {path}" if origin.kind == "file" else origin.name
+
+
+def _oddities(variables: Mapping[str, str]) -> Iterator[str]:
+    ours = {leaf.variable for leaf in leaves().values()} | _NOT_SETTINGS
+    for name in sorted(variables):
+        if name.startswith("JUNTO_") and name not in ours:
+            yield f"{name} is set, but there is no such setting. `junto config show` lists them."
+    given = [name for name in POLYBRAIN_MODEL if name in variables]
+    if given and len(given) < len(POLYBRAIN_MODEL):
+        missing = ", ".join(name for name in POLYBRAIN_MODEL if name not in given)
+        yield f"{', '.join(given)} is set, but means nothing without {missing}."

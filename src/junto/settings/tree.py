@@ -1,0 +1,246 @@
+"""The settings themselves: what exists, what each takes, and its default."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic.alias_generators import to_camel
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        return float(match[1]) * _UNITS[match[2]]
+    return value
+
+
+def _split(value: Any) -> Any:
+    """Read `a, b` as a list, since an environment variable has no other way to say it."""
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    return value
+
+
+def _zone(name: str) -> str:
+    import zoneinfo  # only for those who set one
+
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
+        raise ValueError(name) from error
+    return name
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    Field(ge=0, json_schema_extra={"takes": "a duration such as 90s, 12h or 30d"}),
+]
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
+TimeZone = Annotated[
+    str,
+    AfterValidator(_zone),
+    Field(json_schema_extra={"takes": "an IANA time zone such as Europe/Paris"}),
+]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class LogOutput(StrEnum):
+    """Where log lines go."""
+
+    STDERR = "stderr"
+    FILES = "files"
+    BOTH = "both"
+    NONE = "none"
+
+
+class LogLevel(StrEnum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class ContextPolicy(StrEnum):
+    """Which part of a long conversation is sent to the model."""
+
+    LAST_N = "last_n"
+    HEAD_TAIL = "head_tail"
+    TOKEN_BUDGET = "token_budget"  # noqa: S105 - a policy's name
+
+
+class PermissionMode(StrEnum):
+    """How far a coding agent may go without asking."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    BYPASS = "bypassPermissions"
+    PLAN = "plan"
+
+
+class Section(BaseModel):
+    """A branch of the tree: fixed once read, and strict about names."""
+
+    # Values stay out of pydantic's messages: one of them may be a secret. The validators of the
+    # branches are built once, as part of the root's, which halves the time this module takes.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
+    )
+
+
+class ModelEntry(Section):
+    """One model that can be asked, as an operator writes it down."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    id: str = Field(min_length=1, description="the name by which callers ask for it")
+    model_name: str | None = Field(None, description="the provider's own name, if it differs")
+    provider: str = Field("openai", description="the dialect it speaks: openai or anthropic")
+    base_url: str | None = Field(None, description="where it is served")
+    api_key: SecretStr | None = Field(None, description="the key it wants")
+    description: str | None = Field(None, description="what it is good for")
+    context_window: int | None = Field(None, ge=1, description="how many tokens it can hold")
+
+
+class Provider(Section):
+    """A company whose models are available once its key is known."""
+
+    api_key: SecretStr | None = Field(None, description="the key that opens it")
+    base_url: str | None = Field(None, description="another address for the same API")
+
+
+class Providers(Section):
+    """The providers that Junto knows by name."""
+
+    anthropic: Provider = Provider()
+    openai: Provider = Provider()
+    gemini: Provider = Provider()
+    openrouter: Provider = Provider()
+
+
+class Answers(Section):
+    """What is asked of a model when the caller does not say."""
+
+    max_tokens: int = Field(4096, ge=1, description="the longest answer, in tokens")
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="sent only when set, and only where the model takes it"
+    )
+    system: str | None = Field(None, description="the system prompt of new conversations")
+    timeout: Duration = Field(120, description="how long one answer may take")
+    max_retries: int = Field(3, ge=0, description="how often a failed request is tried again")
+
+
+class Conversations(Section):
+    """What is remembered, and how much of it is sent."""
+
+    enabled: bool = Field(default=True, description="off makes every question stand alone")
+    retention: Duration = Field(30 * 86400, description="idle conversations older than this go")
+    context: ContextPolicy = Field(
+        ContextPolicy.TOKEN_BUDGET, description="which part of a long conversation is sent"
+    )
+    max_history: int = Field(10, ge=1, description="messages sent under last_n and head_tail")
+    truncate_limit: int = Field(500, ge=1, description="messages shown by conversation_history")
+
+
+class Agent(Section):
+    """Claude Code as a tool: its defaults, which a call may override where allowed."""
+
+    enabled: bool = Field(default=True, description="whether the tool is offered at all")
+    cwd: Path | None = Field(None, description="where it works; the working directory if unset")
+    model: str | None = Field(None, description="the model it uses; its own choice if unset")
+    permission_mode: PermissionMode = Field(
+        PermissionMode.ACCEPT_EDITS, description="how far it may go without asking"
+    )
+    max_turns: int | None = Field(None, ge=1, description="how many turns a run may take")
+    max_messages: int = Field(100, ge=0, description="messages returned at the end of a run")
+    include_system_messages: bool = Field(default=True, description="whether those count too")
+    time_limit: Duration = Field(300, description="how long a run may take")
+    allowed_tools: Names = Field((), description="the tools it may use; all if empty")
+
+
+class Tools(Section):
+    """Which tools clients see."""
+
+    disabled: Names = Field((), description="tools or groups of tools to leave out")
+    page_size: int = Field(50, ge=1, le=1000, description="tools per page of tools/list")
+    timezone: TimeZone = Field("UTC", description="the zone of current_time when none is asked for")
+
+
+class Http(Section):
+    """The HTTP server."""
+
+    host: str = Field("127.0.0.1", description="the address to listen on")
+    port: Port = Field(32701, description="the port to listen on; 0 takes any free one")
+    json_only: bool = Field(
+        default=False, description="never stream an answer; progress is then lost"
+    )
+    sessions: bool = Field(
+        default=False,
+        description="keep sessions for clients before 2026-07-28, so that the server can ask them",
+    )
+    allowed_hosts: Names = Field(
+        (), description="names in the Host header to accept besides loopback, for a proxy"
+    )
+    allowed_origins: Names = Field(
+        (), description="web origins to accept besides loopback, as https://example.org"
+    )
+    max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="the largest request")
+    request_timeout: Duration = Field(30, description="how long a client may take to send one")
+    drain: Duration = Field(30, description="how long running calls may go on at shutdown")
+
+
+class Stdio(Section):
+    """The server on standard input and output."""
+
+    max_line_bytes: int = Field(64 * 1024 * 1024, ge=1024, description="the longest message")
+    drain: Duration = Field(30, description="how long running calls may go on once input ends")
+
+
+class Logging(Section):
+    """What is written about the work."""
+
+    output: LogOutput = Field(LogOutput.STDERR, description="where log lines go")
+    level: LogLevel | None = Field(
+        None, description="the least important lines to keep; warning on stdio, info on HTTP"
+    )
+    directory: Path | None = Field(
+        None, description="where log files go; the state directory's logs folder if unset"
+    )
+
+
+class Database(Section):
+    """Where state is kept."""
+
+    url: SecretStr | None = Field(None, description="PostgreSQL; a local SQLite file if unset")
+
+
+class Redis(Section):
+    """What several servers share."""
+
+    url: SecretStr | None = Field(None, description="Redis; everything stays in-process if unset")
+
+
+class Settings(Section):
+    """The whole tree."""
+
+    models: tuple[ModelEntry, ...] = Field((), description="the models that can be asked")
+    default_model: str | None = Field(None, description="the first of `models` if unset")
+    providers: Providers = Providers()
+    answers: Answers = Answers()
+    conversations: Conversations = Conversations()
+    agent: Agent = Agent()
+    tools: Tools = Tools()
+    http: Http = Http()
+    stdio: Stdio = Stdio()
+    logging: Logging = Logging()
+    database: Database = Database()
+    redis: Redis = Redis()
+    state_directory: Path | None = Field(
+        None, description="where Junto keeps its files; the platform's data directory if unset"
+    )

@@ -1,0 +1,1 @@
+"""Everything a client sees: tools, resources, prompts, completions."""

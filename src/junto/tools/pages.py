@@ -1,0 +1,31 @@
+"""Long lists, a page at a time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+_PREFIX = "after-"
+_LONGEST = 9  # digits; no list is longer
+
+
+def page_of(
+    key: str, items: Sequence[dict[str, Any]], cursor: str | None, size: int
+) -> dict[str, Any]:
+    """Return the part of `items` that `cursor` stands for, under `key`, with the next cursor.
+
+    Raises:
+        MCPError: the cursor is not one of ours.
+    """
+    start = 0 if cursor is None else _start(cursor, len(items))
+    end = start + size
+    page: dict[str, Any] = {key: list(items[start:end])}
+    return page | {"nextCursor": f"{_PREFIX}{end}"} if end < len(items) else page
+
+
+def _start(cursor: str, length: int) -> int:
+    number = cursor.removeprefix(_PREFIX)
+    if number.isascii() and number.isdigit() and len(number) <= _LONGEST and int(number) <= length:
+        return int(number)
+    raise MCPError(INVALID_PARAMS, "Unknown cursor. Leave it out to start from the beginning.")

@@ -1,0 +1,122 @@
+"""The tools on offer: found by name, checked, run, and answered in the protocol's shape."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from junto.domain.errors import ConfigurationError, InvalidInputError
+from junto.tools.guard import Guard
+from junto.tools.pages import page_of
+from junto.tools.schemas import input_schema, output_schema, problems
+from junto.tools.tool import Answer, Call, Group, Tool
+
+WireResult = dict[str, Any] | CallToolResult | InputRequiredResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """A tool with its schemas compiled."""
+
+    tool: Tool[Any]
+    definition: dict[str, Any]
+
+    @classmethod
+    def of(cls, tool: Tool[Any]) -> "_Offer":
+        definition = {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": input_schema(tool.arguments),
+            "annotations": tool.hints.wire(),
+        }
+        if tool.result:
+            definition["outputSchema"] = output_schema(tool.result)
+        return cls(tool, definition)
+
+    def checked(self, arguments: Mapping[str, Any]) -> Any:
+        try:
+            return self.tool.arguments.model_validate(arguments)
+        except ValidationError as error:
+            raise InvalidInputError(problems(error, self.tool.arguments)) from None
+
+
+class Registry:
+    """Every tool that is switched on, in a fixed order."""
+
+    def __init__(
+        self, tools: Iterable[Tool[Any]], *, guard: Guard, off: Iterable[str] = (), page: int = 50
+    ) -> None:
+        """Compile `tools`, leaving out those whose name or group is in `off`.
+
+        Raises:
+            ConfigurationError: `off` names something that does not exist.
+        """
+        every = list(tools)
+        hidden = frozenset(_known(off, every))
+        offers = [
+            _Offer.of(tool)
+            for tool in every
+            if tool.name not in hidden and tool.group not in hidden
+        ]
+        self._guard = guard
+        self._page = page
+        self._definitions = [offer.definition for offer in offers]
+        self._offers = {to_camel(offer.tool.name): offer for offer in offers}
+        self._offers |= {offer.tool.name: offer for offer in offers}
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """Return every tool as the protocol describes it."""
+        return self._definitions
+
+    def listed(self, cursor: str | None) -> dict[str, Any]:
+        """Return one page of the list of tools."""
+        return page_of("tools", self._definitions, cursor, self._page)
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """Return the schema of a tool's arguments, if there is such a tool."""
+        offer = self._offers.get(name)
+        return offer.definition["inputSchema"] if offer else None
+
+    async def call(self, call: Call) -> WireResult:
+        """Run the tool that `call` names and return what the client gets.
+
+        Raises:
+            MCPError: there is no such tool, or it failed in a way that nobody foresaw.
+        """
+        offer = self._offers.get(call.params.name)
+        if offer is None:
+            raise MCPError(
+                INVALID_PARAMS, f"Unknown tool: {call.params.name}. tools/list shows what there is."
+            )
+
+        async def answered() -> WireResult:
+            arguments = offer.checked(call.params.arguments or {})
+            return _wire(await offer.tool.run(arguments, call))
+
+        return await self._guard.around(offer.tool.name, call, answered)
+
+
+def _known(off: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:
+    names = [tool.name for tool in tools]
+    for name in off:
+        if name not in names and name not in list(Group):
+            raise ConfigurationError(
+                f"tools.disabled: there is no tool or group called {name}. "
+                f"Groups: {', '.join(Group)}. Tools: {', '.join(names)}."
+            )
+        yield name
+
+
+def _wire(answer: Answer) -> WireResult:
+    if isinstance(answer, CallToolResult | InputRequiredResult):
+        return answer
+    return {
+        "content": [{"type": "text", "text": answer.text()}],
+        "structuredContent": answer.model_dump(mode="json", by_alias=True, exclude_none=True),
+        "isError": False,
+    }

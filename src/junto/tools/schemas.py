@@ -1,0 +1,85 @@
+"""JSON schemas that say what matters in few tokens, and validation errors that a model can mend."""
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+_MOST_PROBLEMS = 5
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments."""
+    schema: dict[str, Any] = _compact(_undocumented(model.model_json_schema(by_alias=True)), {})
+    return schema
+
+
+def output_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a tool's result.
+
+    Nothing in it is required: an error's structured content is checked against it too (by the
+    TypeScript SDK's client, for one), and has other fields.
+    """
+    full = model.model_json_schema(by_alias=True, mode="serialization")
+    schema = _compact(_undocumented(full), {})
+    return {key: value for key, value in schema.items() if key != "required"}
+
+
+def _undocumented(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the model's docstring, which is for readers of the source."""
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def _compact(node: Any, definitions: dict[str, Any]) -> Any:
+    """Inline definitions, drop titles, and say `string` where pydantic says string or null."""
+    if isinstance(node, list):
+        return [_compact(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    definitions = definitions | node.get("$defs", {})
+    if "$ref" in node:
+        target = _undocumented(definitions[node["$ref"].rsplit("/", 1)[1]])
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _compact(target | rest, definitions)
+    if "anyOf" in node:
+        kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
+        if len(kinds) == 1:
+            rest = {key: value for key, value in node.items() if key != "anyOf"}
+            return _compact(kinds[0] | rest, definitions)
+    return {
+        key: _properties(value, definitions)
+        if key == "properties"
+        else _compact(value, definitions)
+        for key, value in node.items()
+        if key not in ("$defs", "title") and not (key == "default" and value is None)
+    }
+
+
+def _properties(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    # A property may well be called "title": names are not keywords.
+    return {name: _compact(schema, definitions) for name, schema in node.items()}
+
+
+def problems(error: ValidationError, model: type[BaseModel]) -> str:
+    """Say in one line per fault what to change about the arguments."""
+    details = error.errors(include_url=False, include_context=False)
+    lines = [_problem(detail, model) for detail in details[:_MOST_PROBLEMS]]
+    if len(details) > _MOST_PROBLEMS:
+        lines.append(f"and {len(details) - _MOST_PROBLEMS} more.")
+    return "\n".join(lines)
+
+
+def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    where = ".".join(str(step) for step in detail["loc"]) or "arguments"
+    match detail["type"]:
+        case "missing":
+            return f"{where} is required."
+        case "extra_forbidden":
+            return f"There is no argument {where}. The tool takes: {_names(model)}."
+        case _:
+            return f"{where}: {detail['msg'].removeprefix('Value error, ')}."
+
+
+def _names(model: type[BaseModel]) -> str:
+    fields = model.model_fields
+    return ", ".join(field.alias or name for name, field in fields.items()) or "no arguments"

@@ -1,0 +1,32 @@
+"""The whole of what a client can see and use."""
+
+from dataclasses import dataclass
+
+from junto.tools.completions import Completions
+from junto.tools.prompts import Prompts
+from junto.tools.registry import Registry
+from junto.tools.resources import Resources
+
+# Claude Code cuts instructions at this length.
+MOST_INSTRUCTIONS = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """A server's name and everything it offers."""
+
+    name: str
+    title: str
+    version: str
+    description: str
+    instructions: str
+    tools: Registry
+    resources: Resources
+    prompts: Prompts
+    completions: Completions
+
+    def __post_init__(self) -> None:
+        if not (self.name and self.version):
+            raise ValueError("a server needs a name and a version")
+        if len(self.instructions) > MOST_INSTRUCTIONS:
+            raise ValueError(f"instructions are cut at {MOST_INSTRUCTIONS} characters")

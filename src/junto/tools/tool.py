@@ -1,0 +1,96 @@
+"""A tool: an input model, a result model, an async function, and what to know before calling it."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from mcp.server.context import ServerRequestContext
+from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+LOCAL_CALLER = "local"
+
+
+class Group(StrEnum):
+    """The groups that can be switched off as one."""
+
+    MODELS = "models"
+    MEMORY = "memory"
+    KNOWLEDGE = "knowledge"
+    AGENT = "agent"
+    KIT = "kit"
+    OPS = "ops"
+
+
+class Arguments(BaseModel):
+    """What a tool takes: camelCase on the wire, snake_case here, and nothing else."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
+
+
+class Result(BaseModel):
+    """What a tool gives: structured content, and a text that stands on its own."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    def text(self) -> str:
+        """Return the result for a reader who sees nothing else."""
+        return json.dumps(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call under way: who asked, and the way back to them while it runs."""
+
+    context: ServerRequestContext[Any, Any]
+    params: CallToolRequestParams
+    caller: str = LOCAL_CALLER
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell the client how far the call is, if it asked to know."""
+        await self.context.session.report_progress(done, total, message or None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What a client may assume before it asks its user: the worst, unless a tool says otherwise."""
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = True
+
+    def wire(self) -> dict[str, bool]:
+        """Return the annotations as the protocol spells them."""
+        return {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+
+
+HARMLESS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+
+A = TypeVar("A", bound=Arguments)
+# A tool may also build the protocol's own result, for what a model cannot say: pictures, questions.
+Answer = Result | CallToolResult | InputRequiredResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Generic[A]):
+    """Something that a client, or a model, can call by name."""
+
+    name: str
+    title: str
+    description: str
+    group: Group
+    arguments: type[A]
+    run: Callable[[A, Call], Awaitable[Answer]]
+    result: type[Result] | None = None
+    hints: Hints = Hints()

@@ -1,0 +1,1 @@
+"""How clients reach Junto: standard input and output, and HTTP."""

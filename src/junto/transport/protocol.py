@@ -1,0 +1,153 @@
+"""A `Surface` as the SDK's server, which speaks every version of the protocol."""
+
+from typing import Any
+
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CompleteRequestParams,
+    EmptyResult,
+    GetPromptRequestParams,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    SetLevelRequestParams,
+)
+from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
+from pydantic import ValidationError
+
+from junto.domain.errors import (
+    ContextOverflowError,
+    InvalidInputError,
+    JuntoError,
+    NotFoundError,
+    PermissionDeniedError,
+    SecurityError,
+)
+from junto.telemetry.logs import Log
+from junto.telemetry.traces import traced
+from junto.tools.surface import Surface
+from junto.tools.tool import Call
+
+_log = Log.of("transport")
+
+Context = ServerRequestContext[Any, Any]
+Page = PaginatedRequestParams | None
+
+# What is offered changes only with a restart, and is the same for everybody who may ask at all.
+_LISTS = CacheHint(ttl_ms=60_000, scope="private")
+_CACHE_HINTS: Any = {
+    "tools/list": _LISTS,
+    "prompts/list": _LISTS,
+    "resources/list": _LISTS,
+    "resources/templates/list": _LISTS,
+    "server/discover": _LISTS,
+    "resources/read": CacheHint(ttl_ms=0, scope="private"),
+}
+
+
+# The caller can mend these; all others are ours to mend.
+_CALLERS_FAULT = (
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    SecurityError,
+    ContextOverflowError,
+)
+
+
+async def _contained(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Give everything that a request does one trace id, and let no internals out with an error."""
+    with traced(ctx.meta) as trace:
+        try:
+            return await call_next(ctx)
+        except (MCPError, ValidationError):
+            raise
+        except JuntoError as error:
+            code = INVALID_PARAMS if isinstance(error, _CALLERS_FAULT) else INTERNAL_ERROR
+            raise MCPError(code, error.message) from error
+        except Exception as error:
+            _log.crash("request crashed", error, method=ctx.method)
+            raise MCPError(
+                INTERNAL_ERROR, f"Something failed inside Junto; its log tells what: trace {trace}."
+            ) from error
+
+
+def _complete(result: Any) -> Any:
+    """Say that a result is the whole answer, which 2026-07-28 wants said; older eras drop it."""
+    return {"resultType": "complete", **result} if isinstance(result, dict) else result
+
+
+class _Handlers:
+    """One method of ours for each method of the protocol."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._tools = surface.tools
+        self._resources = surface.resources
+        self._prompts = surface.prompts
+        self._completions = surface.completions
+
+    async def call_tool(self, context: Context, params: CallToolRequestParams) -> Any:
+        return _complete(await self._tools.call(Call(context=context, params=params)))
+
+    async def list_tools(self, _context: Context, params: Page) -> Any:
+        return _complete(self._tools.listed(_cursor(params)))
+
+    async def list_resources(self, _context: Context, params: Page) -> Any:
+        return _complete(self._resources.listed(_cursor(params)))
+
+    async def list_templates(self, _context: Context, params: Page) -> Any:
+        return _complete(self._resources.templates(_cursor(params)))
+
+    async def read_resource(self, _context: Context, params: ReadResourceRequestParams) -> Any:
+        return _complete(await self._resources.read(str(params.uri)))
+
+    async def list_prompts(self, _context: Context, params: Page) -> Any:
+        return _complete(self._prompts.listed(_cursor(params)))
+
+    async def get_prompt(self, context: Context, params: GetPromptRequestParams) -> Any:
+        return _complete(await self._prompts.get(context, params))
+
+    async def complete(self, _context: Context, params: CompleteRequestParams) -> Any:
+        return _complete(self._completions.of(params.argument.name, params.argument.value))
+
+    async def set_level(self, _context: Context, _params: SetLevelRequestParams) -> EmptyResult:
+        # Nothing to remember: what is sent to clients as a log is what they asked to be told.
+        return EmptyResult()
+
+
+def _cursor(params: Page) -> str | None:
+    return params.cursor if params else None
+
+
+def server_of(surface: Surface) -> Server[Any]:
+    """Return a server that offers `surface`."""
+    handlers = _Handlers(surface)
+    server: Server[Any] = Server(
+        surface.name,
+        title=surface.title,
+        version=surface.version,
+        description=surface.description,
+        instructions=surface.instructions,
+        cache_hints=_CACHE_HINTS,
+        # Without it the SDK lists all tools at each call over HTTP.
+        get_tool_input_schema=surface.tools.input_schema,
+        on_call_tool=handlers.call_tool,
+        on_list_tools=handlers.list_tools,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
+    )
+    if isinstance(get_tracer_provider(), ProxyTracerProvider):
+        # Nobody collects spans, so none are made: that is a tenth of what a call costs.
+        server.middleware.clear()
+    server.middleware.append(_contained)
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.set_level)
+    return server

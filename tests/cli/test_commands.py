@@ -1,0 +1,253 @@
+import json
+import os
+import pty
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from junto import __version__
+from junto.cli.doctor import Finding, examine
+from junto.settings import load
+from tests.clients import SECONDS, HttpClient, clean_environment, junto, request
+
+
+def run(home: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        junto(*words),
+        env=clean_environment(home, **variables),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def test_the_version_and_the_help_are_told(tmp_path: Path) -> None:
+    version = run(tmp_path, "--version")
+    help_text = run(tmp_path, "-h")
+
+    assert version.stdout == f"junto {__version__}\n"
+    for command in ("serve", "mcp", "config", "doctor"):
+        assert command in help_text.stdout
+
+
+def test_a_mistyped_command_or_option_is_a_usage_error(tmp_path: Path) -> None:
+    command = run(tmp_path, "serv")
+    option = run(tmp_path, "serve", "--prot", "1")
+
+    assert (command.returncode, option.returncode) == (2, 2)
+    assert "No such command" in command.stderr
+    assert "--port" in option.stderr
+
+
+@pytest.mark.parametrize("words", [("mcp",), ("serve",), ("config", "show"), ("config", "check")])
+def test_a_bad_setting_ends_with_two_and_a_sentence(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(tmp_path, *words, JUNTO_HTTP_PORT="many")
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "junto: JUNTO_HTTP_PORT='many': it takes a whole number from 0 to 65535.\n"
+    )
+    assert done.stdout == ""
+
+
+def test_disabling_what_does_not_exist_ends_with_two(tmp_path: Path) -> None:
+    done = run(tmp_path, "mcp", JUNTO_TOOLS_DISABLED="kits")
+
+    assert done.returncode == 2
+    assert "no tool or group called kits" in done.stderr
+
+
+@pytest.mark.feature("F024")
+def test_serving_the_world_without_authentication_is_refused(tmp_path: Path) -> None:
+    done = run(tmp_path, "serve", "--host", "0.0.0.0")  # noqa: S104
+
+    assert done.returncode == 2
+    assert "listens on loopback only" in done.stderr
+
+
+def test_a_taken_port_ends_with_one_and_the_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        done = run(tmp_path, "serve", "--port", str(holder.getsockname()[1]))
+
+    assert done.returncode == 1
+    assert "--port" in done.stderr
+
+
+def test_config_show_tells_values_and_origins(tmp_path: Path) -> None:
+    (tmp_path / "junto.yaml").write_text("http: {port: 5}\nanswers: {system: '" + "x" * 99 + "'}")
+
+    table = run(tmp_path, "config", "show", "--log-level", "debug", ANTHROPIC_API_KEY="k-e-y-1-2-3")
+    data = run(tmp_path, "config", "show", "--json", ANTHROPIC_API_KEY="k-e-y-1-2-3")
+
+    rows = {line.split()[0]: line for line in table.stdout.splitlines()}
+    assert rows["http.port"].split()[1:] == ["5", "file", str(tmp_path / "junto.yaml")]
+    assert rows["logging.level"].split()[1:] == ["debug", "flag", "--log-level"]
+    assert "********" in rows["providers.anthropic.api_key"]
+    assert "k-e-y-1-2-3" not in table.stdout + data.stdout
+    assert "…" in rows["answers.system"]
+    parsed = json.loads(data.stdout)
+    assert parsed["http.port"] == {"value": 5, "origin": f"file {tmp_path / 'junto.yaml'}"}
+
+
+def test_config_init_writes_a_file_that_only_its_owner_may_read(tmp_path: Path) -> None:
+    first = run(tmp_path, "config", "init")
+    again = run(tmp_path, "config", "init")
+    printed = run(tmp_path, "config", "init", "--print")
+    checked = run(tmp_path, "config", "check")
+
+    path = tmp_path / "junto.yaml"
+    assert first.returncode == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert again.returncode == 2
+    assert "left as it is" in again.stderr
+    assert printed.stdout == path.read_text()
+    assert checked.returncode == 0
+    assert f"0 settings changed, from {path}" in checked.stdout
+
+
+def test_config_init_says_why_it_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    done = run(tmp_path, "config", "init", "--path", "file/junto.yaml")
+
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+
+
+def test_config_check_warns_about_misspelt_variables(tmp_path: Path) -> None:
+    done = run(tmp_path, "config", "check", JUNTO_HTTP_PROT="1")
+
+    assert done.returncode == 0
+    assert "warning: JUNTO_HTTP_PROT is set" in done.stderr
+
+
+@pytest.mark.feature("F204", "F209")
+def test_logs_go_where_the_settings_say(tmp_path: Path) -> None:
+    question = request(1, "tools/call", name="list_models", arguments={}).decode()
+    variables = {"JUNTO_LOGGING_OUTPUT": "both", "JUNTO_LOGGING_LEVEL": "debug"}
+
+    done = subprocess.run(
+        junto("mcp"),
+        input=question,
+        env=clean_environment(tmp_path, **variables),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    logs = tmp_path / "data" / "junto" / "logs"
+    assert "configuration loaded" in done.stderr
+    assert "configuration loaded" in (logs / "general.log").read_text()
+    assert json.loads((logs / "audit.log").read_text())["tool"] == "list_models"
+    assert "No models are configured" in done.stdout
+
+
+def test_a_person_at_the_terminal_is_told_what_this_is(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        junto("mcp"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+    ) as process:
+        assert process.stderr
+        hint = process.stderr.readline()
+        os.write(ours, request(1, "ping"))
+        seen = b""
+        while b'"result"' not in seen:
+            seen += os.read(ours, 4096)
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait(SECONDS) == 0
+    assert b"a client should start this command" in hint
+    # The terminal is as its shell left it.
+    assert os.get_blocking(theirs)
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_doctor_finds_a_healthy_house(tmp_path: Path) -> None:
+    port = str(_free_port())
+    done = run(tmp_path, "doctor", JUNTO_HTTP_PORT=port, JUNTO_MODELS='[{"id":"m"}]')
+
+    assert done.returncode == 0, done.stdout
+    for line in (
+        "✓ Python: 3.",
+        "✓ configuration: no file",
+        "✓ models: 1 configured, m is the default",
+        f"✓ port: 127.0.0.1:{port} is free",
+        "✓ stdio: `junto mcp` answers with 3 tools",
+    ):
+        assert line in done.stdout
+
+
+def test_doctor_names_what_is_wrong_and_the_fix(tmp_path: Path, served: HttpClient) -> None:
+    (tmp_path / "file").touch()
+    variables = {
+        "JUNTO_HTTP_PORT": str(served.port),
+        "JUNTO_LOGGING_OUTPUT": "files",
+        "JUNTO_LOGGING_DIRECTORY": str(tmp_path / "file" / "x"),
+        "JUNTO_MODELS": '[{"id":"m"}]',
+        "JUNTO_DEFAULT_MODEL": "n",
+        "JUNTO_TYPO": "1",
+    }
+
+    done = run(tmp_path, "doctor", "--json", **variables)
+
+    findings = {(f["check"], f["state"]): f for f in json.loads(done.stdout)}
+    assert done.returncode == 1
+    assert findings["logs", "broken"]["fix"].endswith("logging.directory.")
+    assert "is not among them" in findings["models", "broken"]["detail"]
+    assert f"is held by Junto {__version__}" in findings["port", "warning"]["detail"]
+    assert "JUNTO_TYPO" in findings["configuration", "warning"]["detail"]
+
+
+def test_doctor_stops_at_a_broken_configuration(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUNTO_HTTP_PORT", "many")
+
+    code = examine(load, as_json=False)
+
+    assert code == 1
+    assert "✗ configuration: JUNTO_HTTP_PORT='many'" in capsys.readouterr().out
+
+
+def test_doctor_recognises_a_stranger_on_the_port_and_a_silent_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nothing(*_: Any, **__: Any) -> Any:
+        raise subprocess.TimeoutExpired("junto", 1)
+
+    monkeypatch.setattr("subprocess.run", nothing)
+    monkeypatch.setattr("sys.version_info", (3, 10, 0))
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        holder.settimeout(SECONDS)
+        port = holder.getsockname()[1]
+
+        code = examine(
+            lambda: load({"http.port": port}, home=tmp_path, directory=tmp_path), as_json=True
+        )
+
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+    assert code == 1
+    assert "another program" in findings["port"]["detail"]
+    assert findings["stdio"]["state"] == "broken"
+    assert findings["Python"]["fix"] == "Junto needs Python 3.11 or newer."
+    assert Finding(**findings["models"]).state == "warning"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

@@ -1,0 +1,53 @@
+"""What all tests share, and the counts at the end of a run."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from tests.clients import HttpClient, clean_environment, http_server, junto
+from tests.features import OPEN
+
+# The machine may be busy; how long an example takes says nothing.
+settings.register_profile("junto", deadline=None)
+settings.load_profile("junto")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    empty = tmp_path_factory.mktemp("empty")
+    for name in set(os.environ) - {"PATH", "LANG"}:
+        if not name.startswith(("PYTEST", "COVERAGE", "COV_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(empty))
+    monkeypatch.setenv("XDG_DATA_HOME", str(empty / "data"))
+    monkeypatch.chdir(empty)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
+    """Return a Junto over HTTP that many tests may share, because none of them changes it."""
+    home = tmp_path_factory.mktemp("served")
+    variables = {"VISIBLE": "in plain sight", "MY_API_KEY": "sk-ant-hidden-000000000000000000"}
+    models = [{"id": "m1", "baseUrl": "http://127.0.0.1:9", "apiKey": "not-to-be-seen-1"}]
+    environment = clean_environment(home, JUNTO_MODELS=json.dumps(models), **variables)
+    with http_server(junto("serve", "--port", "0"), environment, home) as (client, _):
+        yield client
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    terminalreporter.write_line(f"{len(OPEN)} features are open: tests/features.py lists them")
+    skipped = terminalreporter.stats.get("skipped", [])
+    for report in skipped:
+        terminalreporter.write_line(f"skipped: {report.nodeid}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Subprocesses of the tests are measured too; this tells them where the configuration is.
+    os.environ.setdefault("COVERAGE_RCFILE", str(Path(config.rootpath) / "pyproject.toml"))

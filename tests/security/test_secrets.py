@@ -1,0 +1,135 @@
+import base64
+import string
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from junto.security.secrets import REDACTED, Redactor, is_secret_name
+
+SECRET_NAMES = [
+    "ANTHROPIC_API_KEY", "api_key", "apiKey", "GITHUB_TOKEN", "githubToken", "PGPASSWORD",
+    "DB_PWD", "MYSQL_PWD", "CLIENT_SECRET", "CLIENT_SECRETS", "AWS_SECRET_ACCESS_KEY",
+    "SSH_PRIVATE_KEY", "privateKey", "x-api-key", "Authorization-Header", "SESSION_COOKIE",
+    "KEY_PASSPHRASE", "SENTRY_DSN", "DOCKER_AUTH", "AZURE_CREDENTIALS", "SMTP_PASS", "SECRET",
+    "TOKEN", "PASSWORD",
+]  # fmt: skip
+ORDINARY_NAMES = [
+    "PWD", "OLDPWD", "AUTHOR", "GIT_AUTHOR_NAME", "HOME", "PATH", "KEYBOARD", "MONKEY", "LANG",
+    "TOKENIZERS_PARALLELISM", "PASSAGE", "COMPASS", "XAUTHORITY", "HOSTNAME", "EDITOR", "KEY",
+]  # fmt: skip
+
+
+@pytest.mark.feature("F168")
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_telling_name_is_recognised(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ORDINARY_NAMES)
+def test_an_ordinary_name_is_not_a_secret(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_a_number_or_a_switch_is_no_secret_whatever_its_name() -> None:
+    redactor = Redactor()
+
+    assert not redactor.is_secret("MAX_TOKENS", "4096")
+    assert not redactor.is_secret("USE_AUTH", "true")
+    assert redactor.is_secret("PIN_PASSWORD", "1234567890")
+
+
+SHAPES = [
+    "sk-ant-api03-AbCdEfGhIjKlMnOpQrSt",
+    "sk-proj-AbCdEfGhIjKlMnOpQrSt",
+    "sk-or-v1-0123456789abcdef0123",
+    "sk_live_0123456789abcdef",
+    "AIzaSyA0123456789abcdefghijklmnopqrstuv",
+    "ghp_0123456789abcdefghijABCDEFGHIJ",
+    "github_pat_11AAAAAAA0123456789_abcdefghij",
+    "glpat-0123456789abcdefghij",
+    "xoxb-0123456789-abcdefghij",
+    "AKIAIOSFODNN7EXAMPLE",
+    "hf_0123456789abcdefghijABCD",
+    "npm_0123456789abcdefghijABCDEFGHIJ0123",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.feature("F172", "F177")
+@pytest.mark.parametrize("secret", SHAPES)
+def test_a_key_is_recognised_by_its_shape(secret: str) -> None:
+    text = Redactor().text(f"before {secret} after")
+
+    assert text == f"before {REDACTED} after"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Authorization: Bearer abcdef123456", "Authorization: Bearer [redacted]"),
+        ("postgresql://me:hunter2@db/x", "postgresql://[redacted]@db/x"),
+        ("redis://:hunter2@cache", "redis://[redacted]@cache"),
+        ('{"api_key": "abcdefgh"}', '{"api_key": "[redacted]"}'),
+        ("password=hunter22&x=1", "password=[redacted]&x=1"),
+    ],
+)
+def test_a_secret_is_recognised_by_what_stands_before_it(text: str, expected: str) -> None:
+    assert Redactor().text(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://example.org/a:b@c", "see http://localhost:8080/x", "a token of thanks", "task-1"],
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+KNOWN = st.text(st.characters(codec="utf-8"), min_size=6, max_size=60).filter(
+    lambda secret: secret.strip() and REDACTED not in secret and secret not in REDACTED
+)
+
+
+@given(secret=KNOWN, before=st.text(max_size=20), after=st.text(max_size=20))
+def test_a_planted_secret_never_gets_through(secret: str, before: str, after: str) -> None:
+    redactor = Redactor([secret])
+    encoded = base64.b64encode(secret.encode()).decode()
+
+    for spelling in (secret, quote(secret, safe=""), encoded):
+        assert spelling not in redactor.text(before + spelling + after)
+
+
+@given(secret=st.text(string.ascii_letters + string.digits, min_size=8, max_size=40))
+def test_a_planted_secret_gets_through_no_structure(secret: str) -> None:
+    redactor = Redactor([secret])
+
+    facts = redactor.facts(
+        {
+            "a": secret,
+            "list": [secret, {secret: 1}],
+            "deep": {"x": (secret,)},
+            "o": ValueError(secret),
+        }
+    )
+
+    assert secret not in repr(facts)
+
+
+def test_facts_with_telling_names_are_hidden_at_any_depth() -> None:
+    facts = Redactor().facts(
+        {"user": "me", "n": 1, "password": "hunter22", "deep": {"db_pwd": "hunter22", "ok": True}}
+    )
+
+    assert facts == {
+        "user": "me",
+        "n": 1,
+        "password": REDACTED,
+        "deep": {"db_pwd": REDACTED, "ok": True},
+    }
+
+
+def test_short_known_values_are_not_torn_out_of_words() -> None:
+    assert Redactor(["a", "key"]).text("a monkey") == "a monkey"

@@ -1,0 +1,101 @@
+"""What holds for the project as a whole."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from junto.settings.showing import manual
+from tests.features import FEATURES, OPEN, RETIRED
+
+ROOT = Path(__file__).parents[1]
+
+
+def marked() -> dict[str, set[str]]:
+    """Return every feature id that a test is marked with, and the files of those tests."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.feature":
+                for argument in node.args:
+                    assert isinstance(argument, ast.Constant)
+                    found.setdefault(str(argument.value), set()).add(path.name)
+    return found
+
+
+def test_every_feature_is_proven_or_open_or_retired_and_only_one_of_these() -> None:
+    proven, open_, retired = set(marked()), set(OPEN), set(RETIRED)
+
+    assert proven <= set(FEATURES), "a test names a feature that does not exist"
+    assert set(FEATURES) - proven - open_ - retired == set(), "neither proven nor listed as open"
+    assert proven & open_ == set(), "proven, so take it off the list of open ones"
+    assert retired & (proven | open_) == set()
+    assert open_ | retired <= set(FEATURES)
+
+
+def test_the_manifest_is_whole() -> None:
+    assert list(FEATURES) == sorted(FEATURES, key=list(FEATURES).index)
+    assert len(FEATURES) == 263
+    assert {f"F{number:03}" for number in range(1, 264)} == set(FEATURES)
+    assert all(RETIRED.values())
+
+
+@pytest.mark.feature("F022")
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+    program = "import json, sys, junto.cli; print(json.dumps(sorted(sys.modules)))"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    loaded = set(json.loads(done.stdout))
+    assert "junto.settings" in loaded
+    assert loaded.isdisjoint(
+        {"mcp", "starlette", "uvicorn", "structlog", "prometheus_client", "yaml"}
+    )
+
+
+@pytest.mark.feature("F022")
+def test_a_stdio_server_needs_no_renderer_and_no_parser_to_start() -> None:
+    program = (
+        "import json, sys, junto.cli.serving, junto.transport.stdio, junto.transport.protocol;"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    assert set(json.loads(done.stdout)).isdisjoint({"structlog", "yaml", "rich", "platformdirs"})
+
+
+@pytest.mark.feature("F241", "F261")
+def test_the_makefile_has_every_command_that_the_manual_names() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+
+    for target in ("run", "test", "check", "bench", "format", "pins", "docs"):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    assert "lint-imports" in makefile
+
+
+def test_the_settings_page_is_what_the_program_says() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text().endswith(manual())
+
+
+def test_pinned_requirements_have_hashes_and_name_no_index() -> None:
+    for name in ("run", "dev"):
+        text = (ROOT / "requirements" / f"{name}.txt").read_text()
+        pins = re.findall(r"^[a-z0-9].*==", text, re.MULTILINE | re.IGNORECASE)
+        assert len(pins) > 20
+        assert text.count("--hash=sha256:") >= len(pins)
+        assert "://" not in text
+        assert "--index" not in text
+
+
+def test_the_readme_shows_the_commands_and_every_client() -> None:
+    readme = (ROOT / "README.md").read_text()
+
+    for words in ("make run", "make test", "junto mcp", "junto serve", "junto doctor"):
+        assert words in readme
+    for client in ("Claude Code", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI", "Codex"):
+        assert client in readme

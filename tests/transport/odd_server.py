@@ -1,0 +1,118 @@
+"""A server of Junto's parts with tools that misbehave.
+
+    python -m tests.transport.odd_server stdio SECONDS | http | json
+
+It tells on standard error what happens inside, one word a line.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+
+from pydantic import Field
+
+from junto.domain.errors import NotFoundError
+from junto.security.secrets import Redactor
+from junto.telemetry.logs import Sinks, logging_to
+from junto.telemetry.metrics import Metrics
+from junto.tools.completions import Completions
+from junto.tools.guard import Guard
+from junto.tools.prompts import Prompts
+from junto.tools.registry import Registry
+from junto.tools.resources import Resource, Resources
+from junto.tools.surface import Surface
+from junto.tools.tool import Answer, Arguments, Call, Group, Result, Tool
+from junto.transport.http import HttpOptions, Views, application, listening, serve_http
+from junto.transport.protocol import server_of
+from junto.transport.stdio import serve_stdio
+
+
+class Odd(Arguments):
+    seconds: float = 0
+    steps: int = Field(0, description="How often to report progress")
+    text: str = ""
+
+
+class Said(Result):
+    said: str
+
+
+def tell(word: str) -> None:
+    print(word, file=sys.stderr, flush=True)  # noqa: T201
+
+
+async def slow(arguments: Odd, call: Call) -> Answer:
+    tell("started")
+    try:
+        for step in range(arguments.steps):
+            await call.progress(step, arguments.steps, f"step {step}")
+        await asyncio.sleep(arguments.seconds)
+    except asyncio.CancelledError:
+        tell("cancelled")
+        raise
+    tell("finished")
+    return Said(said=arguments.text or "done")
+
+
+async def noisy(_arguments: Odd, _call: Call) -> Answer:
+    print("printed by a library")  # noqa: T201
+    os.write(1, b"written to descriptor 1\n")
+    program = "import sys; print('child'); print(repr(sys.stdin.read()))"
+    subprocess.run([sys.executable, "-c", program], check=True)  # noqa: ASYNC221
+    return Said(said="noise")
+
+
+async def crash(_arguments: Odd, _call: Call) -> Answer:
+    raise RuntimeError("internal detail /secret/path")
+
+
+async def lost() -> str:
+    raise NotFoundError("It was here yesterday.")
+
+
+async def broken() -> str:
+    raise RuntimeError("internal detail")
+
+
+def surface() -> Surface:
+    tools = [
+        Tool(name=run.__name__, title="", description=".", group=Group.KIT, arguments=Odd, run=run)
+        for run in (slow, noisy, crash)
+    ]
+    resources = [
+        Resource(uri=f"odd://{read.__name__}", name="x", title="", description="", read=read)
+        for read in (lost, broken)
+    ]
+    return Surface(
+        name="odd",
+        title="Odd",
+        version="1",
+        description="",
+        instructions="",
+        tools=Registry(tools, guard=Guard(Metrics.new().tools, Redactor())),
+        resources=Resources(resources),
+        prompts=Prompts(()),
+        completions=Completions({}),
+    )
+
+
+async def over_http(*, json_only: bool) -> None:
+    options = HttpOptions(drain=10, request_timeout=1, max_body_bytes=100_000, json_only=json_only)
+    views = Views(health=lambda: {"status": "ok"}, metrics=bytes, page=str)
+    with listening(options) as listener:
+        tell(f"serves MCP at http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
+        await serve_http(application(server_of(surface()), views, options), listener, options)
+
+
+def main() -> None:
+    with logging_to(Sinks("warning"), Redactor()):
+        if sys.argv[1] == "stdio":
+            server = server_of(surface())
+            asyncio.run(serve_stdio(server, drain=float(sys.argv[2]), most_bytes=100_000))
+        else:
+            asyncio.run(over_http(json_only=sys.argv[1] == "json"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from junto.domain.errors import ConfigurationError, NetworkError
+from junto.transport.http import HttpOptions, listening
+from tests.clients import SECONDS, HttpClient, Reply, clean_environment, http_server, junto
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextlib.contextmanager
+def odd_server(tmp_path: Path, kind: str = "http") -> Iterator[tuple[HttpClient, Any]]:
+    command = [sys.executable, "-W", "error", "-m", "tests.transport.odd_server", kind]
+    with http_server(command, clean_environment(tmp_path), ROOT) as (client, process):
+        yield client, process
+
+
+def told(process: "subprocess.Popen[bytes]") -> str:
+    assert process.stderr
+    return process.stderr.readline().decode().strip()
+
+
+@pytest.mark.feature("F003", "F004", "F005", "F008", "F009", "F252")
+def test_one_endpoint_answers_every_era_in_plain_json(served: HttpClient) -> None:
+    old = served.legacy("tools/list")
+    new = served.modern("tools/list")
+
+    for reply in (old, new):
+        assert reply.status == 200
+        assert reply.headers["content-type"] == "application/json"
+        assert "mcp-session-id" not in reply.headers
+        names = [tool["name"] for tool in reply.json()["result"]["tools"]]
+        assert names == ["list_models", "current_time", "get_env"]
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_a_handshake_is_answered_though_nothing_is_remembered(
+    served: HttpClient, version: str
+) -> None:
+    params = {
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+
+    result = served.legacy("initialize", **params).json()["result"]
+
+    assert result["protocolVersion"] == version
+    assert result["instructions"]
+
+
+def test_discovery_tells_what_is_served(served: HttpClient) -> None:
+    result = served.modern("server/discover").json()["result"]
+
+    assert "2026-07-28" in result["supportedVersions"]
+    assert "list_models" in result["instructions"]
+
+
+def test_tools_are_called_in_both_eras(served: HttpClient) -> None:
+    params: dict[str, Any] = {"name": "get_env", "arguments": {"key": "VISIBLE"}}
+
+    old = served.legacy("tools/call", **params).json()["result"]
+    new = served.modern("tools/call", **params).json()["result"]
+
+    assert old["structuredContent"] == {"key": "VISIBLE", "isSet": True, "value": "in plain sight"}
+    assert new["structuredContent"] == old["structuredContent"]
+
+
+@pytest.mark.feature("F170")
+def test_no_secret_is_shown_by_any_tool_or_resource(served: HttpClient) -> None:
+    hidden = served.legacy("tools/call", name="get_env", arguments={"key": "MY_API_KEY"})
+    variable = served.legacy("tools/call", name="get_env", arguments={"key": "JUNTO_MODELS"})
+    config = served.legacy("resources/read", uri="config://server")
+    models = served.legacy("tools/call", name="list_models", arguments={})
+
+    assert hidden.json()["result"]["structuredContent"] == {"key": "MY_API_KEY", "isSet": True}
+    everything = b"".join(reply.body for reply in (hidden, variable, config, models))
+    assert b"sk-ant-hidden" not in everything
+    assert b"not-to-be-seen" not in everything
+    assert b"127.0.0.1:9" not in models.body
+    assert b'"id":"m1"' in models.body
+
+
+@pytest.mark.feature("F006")
+@pytest.mark.parametrize("accept", ["", "text/html", "application/json", "text/event-stream"])
+def test_an_answer_in_the_wrong_form_is_not_acceptable(served: HttpClient, accept: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+    old = served.post(body, Accept=accept)
+    new = served.post(body, Accept=accept, **{"MCP-Protocol-Version": "2026-07-28"})
+
+    assert (old.status, new.status) == (406, 406)
+
+
+@pytest.mark.feature("F023")
+def test_health_readiness_metrics_and_the_page(served: HttpClient) -> None:
+    served.legacy("tools/call", name="current_time", arguments={})
+
+    health = served.get("/health").json()
+    page = served.get("/")
+
+    assert health["status"] == "ok"
+    assert served.get("/ready").json() == {"ready": True}
+    metrics = served.get("/metrics")
+    assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert b'mcp_tool_calls_total{outcome="ok",tool="current_time"}' in metrics.body
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    text = page.body.decode()
+    assert f"http://127.0.0.1:{served.port}/mcp" in text
+    for word in ("Claude Code", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI", "Codex"):
+        assert word in text
+    assert "current_time" in text
+
+
+def test_the_page_cannot_be_made_to_say_what_a_header_says(served: HttpClient) -> None:
+    page = served.get("/", Host='localhost:1"><script>')
+
+    assert page.status == 421
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_there_are_no_sessions_to_open_or_end(served: HttpClient, method: str) -> None:
+    reply = served.send(method, "/mcp", None, {"Accept": "text/event-stream"})
+
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
+
+
+def test_a_strange_host_or_origin_is_refused_on_every_route(served: HttpClient) -> None:
+    for path in ("/", "/mcp", "/health", "/ready", "/metrics", "/nowhere"):
+        assert served.get(path, Host="evil.example").status == 421
+        assert served.get(path, Origin="https://evil.example").status == 403
+    assert served.get("/nowhere").status == 404
+
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+HOSTILE: dict[bytes, int] = {
+    b"": 400,
+    b"not json": 400,
+    b'{"a": ': 400,
+    b"\xff\xfe": 400,
+    b"[" * 100_000: 400,
+    b'{"a":' * 100_000: 400,
+    b"[" + PING + b"]": 400,
+    b"[]": 400,
+    b"null": 400,
+    b"{}": 400,
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}': 400,
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}': 400,
+    b"9" * 5_000: 400,
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE, ids=lambda body: repr(body[:20]))
+def test_hostile_bodies_get_errors_in_both_eras(served: HttpClient, body: bytes) -> None:
+    old = served.post(body)
+    new = served.post(body, **{"MCP-Protocol-Version": "2026-07-28"})
+
+    assert old.status == new.status == HOSTILE[body]
+    assert b"Traceback" not in old.body + new.body
+    assert served.get("/health").status == 200
+
+
+def test_five_mebibytes_are_read_and_refused_in_order(served: HttpClient) -> None:
+    text = "x" * (5 * 1024 * 1024)
+
+    garbage = served.post(text.encode())
+    argument = served.legacy("tools/call", name="get_env", arguments={"key": text})
+
+    assert garbage.status == 400
+    assert argument.json()["result"]["isError"]
+    assert len(argument.body) < 1000
+
+
+def test_unknown_versions_methods_and_media_are_refused(served: HttpClient) -> None:
+    assert served.post(PING, **{"MCP-Protocol-Version": "1999-01-01"}).status == 400
+    assert served.legacy("no/such").json()["error"]["code"] == -32601
+    assert served.modern("no/such").json()["error"]["code"] == -32601
+    assert served.post(PING, **{"Content-Type": "text/plain"}).status == 415
+    assert served.post(b'{"jsonrpc":"2.0","method":"notifications/x"}').status == 202
+    assert served.post(b'{"jsonrpc":"2.0","id":1,"result":{}}').status == 202
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as (client, _):
+        for headers in ({}, {"MCP-Protocol-Version": "2026-07-28"}):
+            assert client.post(b"x" * 100_001, **headers).status == 413
+        assert client.post(PING).status == 200
+
+
+def test_half_open_connections_starve_nobody_and_are_dropped(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as (client, _):
+        silent = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(100)]
+        half = socket.create_connection(("127.0.0.1", client.port))
+        half.sendall(
+            b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Accept: application/json, text/event-stream\r\nContent-Length: 999\r\n\r\n{"
+        )
+
+        assert client.post(PING).status == 200
+        assert b"408" in _until_closed(half)
+        assert {_until_closed(connection) for connection in silent} == {b""}
+
+
+def _until_closed(connection: socket.socket) -> bytes:
+    received = b""
+    with connection:
+        connection.settimeout(SECONDS)
+        while data := connection.recv(1000):
+            received += data
+    return received
+
+
+@pytest.mark.feature("F007")
+@pytest.mark.parametrize("modern", [False, True])
+def test_an_answer_with_progress_is_a_stream(tmp_path: Path, modern: bool) -> None:  # noqa: FBT001
+    with odd_server(tmp_path) as (client, _):
+        reply = _stepping(client, modern=modern)
+
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    events = reply.events()
+    assert [event["params"]["progress"] for event in events[:3]] == [0, 1, 2]
+    assert [event["params"]["message"] for event in events[:3]] == ["step 0", "step 1", "step 2"]
+    assert events[3]["result"]["structuredContent"] == {"said": "done"}
+
+
+def _stepping(client: HttpClient, *, modern: bool) -> Reply:
+    ask = client.modern if modern else client.legacy
+    return ask("tools/call", name="slow", arguments={"steps": 3}, _meta={"progressToken": 7})
+
+
+def test_json_only_means_no_stream_even_with_progress(tmp_path: Path) -> None:
+    with odd_server(tmp_path, "json") as (client, _):
+        for modern in (False, True):
+            reply = _stepping(client, modern=modern)
+
+            assert reply.headers["content-type"] == "application/json"
+            assert reply.json()["result"]["structuredContent"] == {"said": "done"}
+        assert client.post(PING, Accept="application/json").status == 200
+
+
+@pytest.mark.parametrize("kind", ["http", "json"])
+def test_hanging_up_stops_the_work(tmp_path: Path, kind: str) -> None:
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "slow", "arguments": {"seconds": 600}},
+        }
+    ).encode()
+    head = (
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with odd_server(tmp_path, kind) as (client, process):
+        with socket.create_connection(("127.0.0.1", client.port)) as connection:
+            connection.sendall(head.encode() + body)
+            assert told(process) == "started"
+
+        assert told(process) == "cancelled"
+
+
+def test_a_signal_lets_running_calls_finish(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as (client, process):
+        replies: list[Reply] = []
+        arguments = {"seconds": 0.7, "text": "in time"}
+        caller = threading.Thread(
+            target=lambda: replies.append(
+                client.legacy("tools/call", name="slow", arguments=arguments)
+            )
+        )
+        caller.start()
+        assert told(process) == "started"
+        process.terminate()
+        caller.join(SECONDS)
+        process.wait(SECONDS)
+
+    assert replies[0].json()["result"]["structuredContent"] == {"said": "in time"}
+
+
+def test_a_crash_tells_the_caller_nothing(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as (client, _):
+        reply = client.legacy("tools/call", name="crash", arguments={})
+
+    assert reply.json()["error"]["code"] == -32603
+    assert b"internal detail" not in reply.body
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", ""])  # noqa: S104
+def test_without_authentication_nothing_but_loopback_is_bound(host: str) -> None:
+    with (
+        pytest.raises(ConfigurationError, match="listens on loopback only"),
+        listening(HttpOptions(host=host)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_loopback_is_bound_however_it_is_spelled(host: str) -> None:
+    with listening(HttpOptions(host=host)) as listener:
+        assert listener.getsockname()[1] > 0
+
+
+def test_a_taken_port_is_said_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+
+        with pytest.raises(NetworkError, match="cannot be had"), listening(HttpOptions(port=port)):
+            pass
+
+
+def test_serve_says_where_it_listens_and_ends_with_zero(tmp_path: Path) -> None:
+    started = time.monotonic()
+    environment = clean_environment(tmp_path)
+    with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, process):
+        assert client.get("/health").status == 200
+        process.terminate()
+        _, errors = process.communicate(timeout=SECONDS)
+
+    assert b"Junto has stopped." in errors
+    assert process.returncode == 0
+    assert time.monotonic() - started < SECONDS

@@ -1,0 +1,403 @@
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients import (
+    ENVELOPE,
+    HANDSHAKE,
+    SECONDS,
+    Json,
+    StdioClient,
+    child,
+    clean_environment,
+    junto,
+    line,
+    notification,
+    request,
+)
+
+ROOT = Path(__file__).parents[2]
+TOOLS_LIST = request(1, "tools/list")
+
+
+@contextlib.contextmanager
+def odd_server(tmp_path: Path, drain: float = 30) -> Iterator[StdioClient]:
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "tests.transport.odd_server",
+        "stdio",
+        str(drain),
+    ]
+    with child(command, clean_environment(tmp_path), ROOT) as client:
+        yield client
+
+
+def call(number: int | str, name: str, **arguments: object) -> bytes:
+    return request(number, "tools/call", name=name, arguments=arguments)
+
+
+def told(client: StdioClient) -> str:
+    assert client.process.stderr
+    return client.process.stderr.readline().decode().strip()
+
+
+def piped(tmp_path: Path, data: bytes) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        junto("mcp"),
+        input=data,
+        capture_output=True,
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def messages(output: bytes) -> list[Json]:
+    return [json.loads(text) for text in output.splitlines()]
+
+
+@pytest.mark.feature("F001", "F010", "F238", "F245")
+def test_a_list_of_tools_can_be_had_by_a_pipe_without_a_handshake(tmp_path: Path) -> None:
+    done = piped(tmp_path, TOOLS_LIST)
+
+    (answer,) = messages(done.stdout)
+    assert [tool["name"] for tool in answer["result"]["tools"]] == [
+        "list_models",
+        "current_time",
+        "get_env",
+    ]
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_same_with_the_envelope_of_2026(tmp_path: Path) -> None:
+    done = piped(tmp_path, request(1, "tools/list", _meta=ENVELOPE))
+
+    (answer,) = messages(done.stdout)
+    assert answer["result"]["resultType"] == "complete"
+    assert len(answer["result"]["tools"]) == 3
+
+
+@pytest.mark.feature("F012", "F013", "F014")
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_a_handshake_in_any_version_is_met(tmp_path: Path, version: str) -> None:
+    handshake = request(0, "initialize", **HANDSHAKE | {"protocolVersion": version})
+
+    done = piped(tmp_path, handshake + notification("notifications/initialized") + TOOLS_LIST)
+
+    first, second = messages(done.stdout)
+    assert first["result"]["protocolVersion"] == version
+    assert first["result"]["serverInfo"]["name"] == "junto"
+    assert 0 < len(first["result"]["instructions"]) <= 2048
+    assert {"tools", "prompts", "resources", "completions", "logging"} <= set(
+        first["result"]["capabilities"]
+    )
+    assert len(second["result"]["tools"]) == 3
+
+
+def test_discovery_carries_the_instructions_too(tmp_path: Path) -> None:
+    (answer,) = messages(piped(tmp_path, request(1, "server/discover", _meta=ENVELOPE)).stdout)
+
+    assert "list_models" in answer["result"]["instructions"]
+    assert "2026-07-28" in answer["result"]["supportedVersions"]
+
+
+def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
+    prompt = {"type": "ref/prompt", "name": "second_opinion"}
+    asked = [
+        request(1, "resources/read", uri="config://server"),
+        request(2, "resources/read", uri="status://health"),
+        request(3, "prompts/get", name="explain_code", arguments={"code": "pass"}),
+        request(4, "completion/complete", ref=prompt, argument={"name": "language", "value": "ru"}),
+        request(5, "resources/list"),
+        request(6, "resources/templates/list"),
+        request(7, "prompts/list"),
+        request(8, "logging/setLevel", level="debug"),
+        request(9, "ping"),
+    ]
+
+    answers = {
+        answer["id"]: answer["result"]
+        for answer in messages(piped(tmp_path, b"".join(asked)).stdout)
+    }
+
+    config = json.loads(answers[1]["contents"][0]["text"])
+    assert config["http.port"] == {"value": 32701, "origin": "default"}
+    assert json.loads(answers[2]["contents"][0]["text"])["status"] == "ok"
+    assert "pass" in answers[3]["messages"][0]["content"]["text"]
+    assert answers[4]["completion"]["values"] == ["ruby", "rust"]
+    assert len(answers[5]["resources"]) == 2
+    assert answers[6]["resourceTemplates"] == []
+    assert len(answers[7]["prompts"]) == 4
+    assert answers[8] == answers[9] == {}
+
+
+@pytest.mark.feature("F021")
+def test_requests_run_side_by_side(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(1, "slow", seconds=60) + call(2, "slow", text="quick"))
+
+        answer = client.receive()
+
+    assert answer["id"] == 2
+    assert answer["result"]["structuredContent"] == {"said": "quick"}
+
+
+def test_calls_already_accepted_are_answered_after_the_input_ends(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(1, "slow", seconds=0.5) + call("two", "slow", seconds=0.2))
+
+        code, rest = client.finish()
+
+    assert [answer["id"] for answer in messages(rest)] == ["two", 1]
+    assert code == 0
+
+
+def test_a_call_that_never_ends_is_not_waited_for_forever(tmp_path: Path) -> None:
+    with odd_server(tmp_path, drain=0.3) as client:
+        client.send(call(1, "slow", seconds=600))
+
+        code, rest = client.finish()
+
+    (answer,) = messages(rest)
+    assert answer["error"]["message"] == "Connection closed"
+    assert code == 0
+
+
+@pytest.mark.feature("F011")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_running_calls_finish(tmp_path: Path, number: signal.Signals) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(1, "slow", seconds=0.5))
+        assert told(client) == "started"
+
+        client.process.send_signal(number)
+
+        assert client.receive()["result"]["structuredContent"] == {"said": "done"}
+        assert client.process.wait(SECONDS) == 0
+
+
+def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(1, "slow", seconds=600))
+        assert told(client) == "started"
+
+        client.process.send_signal(signal.SIGTERM)
+        client.process.send_signal(signal.SIGINT)
+
+        assert "cancelled" in (told(client), told(client))
+        assert client.process.wait(SECONDS) == 0
+
+
+def test_a_cancelled_call_is_stopped_never_answered_and_not_waited_for(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(1, "slow", seconds=600))
+        assert told(client) == "started"
+        client.send(notification("notifications/cancelled", requestId=1))
+        assert told(client) == "cancelled"
+
+        code, rest = client.finish()
+
+    assert (code, rest) == (0, b"")
+
+
+def test_progress_goes_out_before_the_answer(tmp_path: Path) -> None:
+    asked = request(
+        1, "tools/call", name="slow", arguments={"steps": 3}, _meta={"progressToken": "p"}
+    )
+    with odd_server(tmp_path) as client:
+        client.send(asked)
+
+        received = [client.receive() for _ in range(4)]
+
+    assert [message["params"]["progress"] for message in received[:3]] == [0, 1, 2]
+    assert {message["params"]["progressToken"] for message in received[:3]} == {"p"}
+    assert received[3]["id"] == 1
+
+
+@pytest.mark.feature("F002")
+def test_nothing_but_the_protocol_reaches_standard_output(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        answer = client.ask(1, "tools/call", name="noisy", arguments={})
+        _, rest = client.finish()
+        told_lines = {told(client) for _ in range(4)}
+
+    assert answer["result"]["structuredContent"] == {"said": "noise"}
+    assert rest == b""
+    # Nor does a child read the client's messages: its input is empty.
+    assert {"printed by a library", "written to descriptor 1", "child", "''"} == told_lines
+
+
+@pytest.mark.feature("F163")
+def test_a_crash_is_a_generic_line_to_the_caller_and_a_traceback_in_the_log(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        answers = [
+            client.ask(1, "tools/call", name="crash", arguments={}),
+            client.ask(2, "resources/read", uri="odd://broken"),
+        ]
+        logged = [json.loads(told(client)) for _ in range(2)]
+
+    for answer, entry in zip(answers, logged, strict=True):
+        assert answer["error"]["code"] == -32603
+        assert "internal detail" not in json.dumps(answer)
+        assert entry["trace"] in answer["error"]["message"]
+        assert "internal detail" in entry["exception"]
+
+
+def test_a_foreseen_failure_outside_of_a_tool_is_a_protocol_error_with_its_sentence(
+    tmp_path: Path,
+) -> None:
+    with odd_server(tmp_path) as client:
+        answer = client.ask(1, "resources/read", uri="odd://lost")
+
+    assert answer["error"] == {"code": -32602, "message": "It was here yesterday."}
+
+
+GARBAGE = {
+    b"this is not json": -32700,
+    b'{"half": ': -32700,
+    b"\xff\xfe invalid utf-8": -32700,
+    b'"\xc3\x28"': -32700,
+    b"[" * 40_000: -32700,
+    b'{"a":' * 16_000 + b"1" + b"}" * 16_000: -32700,
+    b"9" * 50_000: -32700,
+    b"[]": -32600,
+    b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]': -32600,
+    b"{}": -32600,
+    b"null": -32600,
+    b'{"jsonrpc":"1.0","id":7,"method":"ping"}': -32600,
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}': -32600,
+    b'{"jsonrpc":"2.0","id":true,"method":5}': -32600,
+    b'{"jsonrpc":"2.0","id":null,"method":"ping"}': -32600,
+    b"x" * 200_000: -32600,
+}
+
+
+def test_garbage_gets_an_error_and_the_next_message_an_answer(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        for garbage, code in GARBAGE.items():
+            client.send(garbage + b"\n\n  \n")
+            refusal = client.receive()
+            answer = client.ask(2, "ping")
+
+            assert refusal["error"]["code"] == code, garbage[:50]
+            assert refusal["id"] == (7 if b'"id":7' in garbage else None)
+            assert answer == {"jsonrpc": "2.0", "id": 2, "result": {}}
+
+
+def test_a_thousand_garbage_lines_between_two_good_calls(tmp_path: Path) -> None:
+    lines = [os.urandom(40).replace(b"\n", b" ") + b"!" for _ in range(1000)]
+
+    done = piped(tmp_path, request(1, "ping") + b"\n".join(lines) + b"\n" + request(2, "ping"))
+
+    answers = messages(done.stdout)
+    assert [a["id"] for a in answers if "result" in a] == [1, 2]
+    assert sum("error" in a for a in answers) == 1000
+    assert done.returncode == 0
+
+
+def test_an_id_that_is_in_use_is_refused_and_the_first_call_goes_on(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(5, "slow", seconds=0.3, text="first") + call(5, "slow", text="second"))
+        refusal = client.receive()
+        answer = client.receive()
+        again = client.ask(5, "ping")
+
+    assert (refusal["id"], refusal["error"]["code"]) == (None, -32600)
+    assert answer["result"]["structuredContent"] == {"said": "first"}
+    assert again["result"] == {}
+
+
+def test_unknown_methods_and_mistaken_parameters_are_errors(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        unknown = client.ask(1, "no/such/method")
+        mistaken = client.ask(2, "tools/call", name=5)
+        nameless = client.ask(3, "tools/call", name="nobody")
+        listed = client.ask(4, "tools/list", cursor="what")
+        client.send(notification("no/such/notification"))
+        client.send(line({"jsonrpc": "2.0", "id": 99, "result": {}}))
+        alive = client.ask(5, "ping")
+
+    assert unknown["error"]["code"] == -32601
+    assert (
+        mistaken["error"]["code"] == nameless["error"]["code"] == listed["error"]["code"] == -32602
+    )
+    assert alive["result"] == {}
+
+
+def test_a_client_that_stops_reading_and_leaves_ends_the_server(tmp_path: Path) -> None:
+    with odd_server(tmp_path, drain=5) as client:
+        assert client.process.stdout
+        client.send(call(1, "slow", text="x" * 90_000))
+        client.process.stdout.close()
+        for number in range(2, 12):
+            with contextlib.suppress(BrokenPipeError):
+                client.send(call(number, "slow", text="x" * 90_000))
+        assert client.process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            client.process.stdin.close()
+
+        assert client.process.wait(SECONDS) == 0
+
+
+def test_files_serve_as_input_and_output_too(tmp_path: Path) -> None:
+    asked, answered = tmp_path / "in", tmp_path / "out"
+    asked.write_bytes(request(1, "ping") + b'{"jsonrpc":"2.0","id":2,"method":"ping"}')
+
+    with asked.open("rb") as stdin, answered.open("wb") as stdout:
+        done = subprocess.run(
+            junto("mcp"),
+            stdin=stdin,
+            stdout=stdout,
+            env=clean_environment(tmp_path),
+            cwd=tmp_path,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    assert [answer["id"] for answer in messages(answered.read_bytes())] == [1, 2]
+    assert done.returncode == 0
+
+
+def test_no_input_at_all_ends_well(tmp_path: Path) -> None:
+    done = subprocess.run(
+        junto("mcp"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_the_pipe_is_left_as_it_was_found(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as pipe, os.fdopen(reading, "rb"):
+        pipe.write(request(1, "ping"))
+        pipe.flush()
+        with subprocess.Popen(
+            junto("mcp"),
+            stdin=reading,
+            stdout=subprocess.PIPE,
+            env=clean_environment(tmp_path),
+            cwd=tmp_path,
+        ) as process:
+            assert process.stdout
+            assert process.stdout.readline()
+            process.terminate()
+            process.wait(SECONDS)
+
+        assert os.get_blocking(reading)
