@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_TICK = os.sysconf("SC_CLK_TCK")
 _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 HANDSHAKE = {
@@ -30,9 +29,9 @@ class Process:
     popen: "subprocess.Popen[bytes]"
 
     def cpu(self) -> float:
-        """Return the seconds of processor time it has used, itself and in the kernel."""
-        fields = self._stat().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICK
+        """Return the seconds of processor time that all its threads have used."""
+        tasks = Path(f"/proc/{self.popen.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def rss_mib(self) -> float:
         fields = self._stat().rpartition(")")[2].split()

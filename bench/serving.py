@@ -85,19 +85,19 @@ def rows() -> list[Row]:
     return [
         compared("cold start, ms CPU", cold_start, BARE_STDIO, JUNTO_STDIO, 11),
         compared("idle memory, MiB", idle_memory, BARE_STDIO, JUNTO_STDIO, 3),
-        compared("stdio call, µs CPU", stdio_call, BARE_STDIO, JUNTO_STDIO, 3),
+        compared("stdio call, µs CPU", stdio_call, BARE_STDIO, JUNTO_STDIO, 5),
         compared(
             "HTTP call 2026-07-28, µs CPU",
             lambda words: http_call(words, modern=True),
             BARE_HTTP,
             JUNTO_HTTP,
-            3,
+            5,
         ),
         compared(
             "HTTP call 2025-11-25, µs CPU",
             lambda words: http_call(words, modern=False),
             BARE_HTTP,
             JUNTO_HTTP,
-            3,
+            5,
         ),
     ]

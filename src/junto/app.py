@@ -60,7 +60,7 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
         for warning in loaded.warnings:
             _log.warning(warning)
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
-        metrics, status = Metrics.new(), Status(__version__)
+        metrics, status = Metrics(), Status(__version__)
         yield Junto(settings, _surface(loaded, redactor, metrics, status), metrics, status)
 
 
@@ -104,7 +104,7 @@ def _surface(loaded: Loaded, redactor: Redactor, metrics: Metrics, status: Statu
         description=DESCRIPTION,
         instructions=INSTRUCTIONS,
         tools=Registry(
-            tools, guard=Guard(metrics.tools, redactor), off=settings.tools.disabled, page=page
+            tools, guard=Guard(metrics, redactor), off=settings.tools.disabled, page=page
         ),
         resources=Resources((config_resource(in_force), health_resource(status)), page=page),
         prompts=Prompts(house_prompts(), page=page),

@@ -134,7 +134,6 @@ RESOURCES = Resources(
 
 
 def fixture_server() -> Server[Any]:
-    metrics = Metrics.new()
     server = server_of(
         Surface(
             name="conformance-fixture",
@@ -142,7 +141,7 @@ def fixture_server() -> Server[Any]:
             version="1.0.0",
             description="What the conformance suite expects to find",
             instructions="",
-            tools=Registry(TOOLS, guard=Guard(metrics.tools, Redactor())),
+            tools=Registry(TOOLS, guard=Guard(Metrics(), Redactor())),
             resources=RESOURCES,
             prompts=Prompts(PROMPTS),
             completions=Completions({"arg1": lambda: ["paris", "park", "party"]}),

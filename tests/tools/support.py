@@ -3,10 +3,9 @@
 from typing import Any, cast
 
 from mcp_types import CallToolRequestParams
-from prometheus_client import CollectorRegistry
 
 from junto.security.secrets import Redactor
-from junto.telemetry.metrics import ToolMetrics
+from junto.telemetry.metrics import Metrics
 from junto.tools.guard import Guard
 from junto.tools.registry import Registry
 from junto.tools.tool import Call, Tool
@@ -23,6 +22,7 @@ def call(name: str, **arguments: Any) -> Call:
     return Call(context=cast("Any", NoContext()), params=params)
 
 
-def registry(*tools: Tool[Any], metrics: ToolMetrics | None = None, **options: Any) -> Registry:
-    metrics = metrics or ToolMetrics.on(CollectorRegistry())
-    return Registry(tools, guard=Guard(metrics, Redactor(["planted-secret"])), **options)
+def registry(*tools: Tool[Any], metrics: Metrics | None = None, **options: Any) -> Registry:
+    return Registry(
+        tools, guard=Guard(metrics or Metrics(), Redactor(["planted-secret"])), **options
+    )

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
-from prometheus_client import CollectorRegistry
 from pydantic import Field, field_validator
 from typing_extensions import override
 
@@ -15,7 +14,7 @@ from junto.domain import errors
 from junto.domain.errors import ConfigurationError, JuntoError, RateLimitedError
 from junto.security.secrets import Redactor
 from junto.telemetry.logs import Sinks, logging_to
-from junto.telemetry.metrics import ToolMetrics
+from junto.telemetry.metrics import Metrics
 from junto.tools.tool import Answer, Arguments, Call, Group, Hints, Result, Tool
 from tests.tools.support import call, registry
 
@@ -130,8 +129,23 @@ async def test_names_and_arguments_may_be_written_in_either_case() -> None:
     two = await offered.call(call("place_order", itemName="tea"))
 
     assert one == two
-    assert offered.input_schema("placeOrder") == offered.input_schema("place_order")
-    assert offered.input_schema("nothing") is None
+
+
+def test_only_arguments_that_headers_repeat_are_checked_against_headers() -> None:
+    class Regional(Arguments):
+        region: str = Field(json_schema_extra={"x-mcp-header": "Region"})
+
+    async def run(_arguments: Regional, _call: Call) -> Answer:
+        return Receipt(item_name="x")
+
+    regional: Tool[Regional] = Tool(
+        name="regional", title="", description="", group=Group.KIT, arguments=Regional, run=run
+    )
+    offered = registry(ordering(), regional)
+
+    assert offered.header_schema("place_order") is None
+    assert offered.header_schema("nothing") is None
+    assert offered.header_schema("regional") == offered.definitions()[1]["inputSchema"]
 
 
 @pytest.mark.feature("F169")
@@ -269,8 +283,9 @@ def test_a_cursor_that_is_not_ours_is_refused(cursor: str) -> None:
 
 
 async def test_every_call_is_counted_timed_and_audited(tmp_path: Path) -> None:
-    numbers = CollectorRegistry()
-    offered = registry(ordering(), metrics=ToolMetrics.on(numbers))
+    metrics = Metrics()
+    numbers = metrics.registry
+    offered = registry(ordering(), metrics=metrics)
 
     with logging_to(Sinks("error", stderr=False, directory=tmp_path), Redactor()):
         await offered.call(call("placeOrder", itemName="private matter"))
@@ -306,15 +321,13 @@ async def test_every_call_is_counted_timed_and_audited(tmp_path: Path) -> None:
 async def test_what_is_not_a_foreseen_failure_is_counted_and_let_through(
     error: BaseException, outcome: str
 ) -> None:
-    numbers = CollectorRegistry()
+    metrics = Metrics()
 
     with pytest.raises(type(error)):
-        await registry(failing(error), metrics=ToolMetrics.on(numbers)).call(
-            call("place_order", itemName="x")
-        )
+        await registry(failing(error), metrics=metrics).call(call("place_order", itemName="x"))
 
     labels = {"tool": "place_order", "outcome": outcome}
-    assert numbers.get_sample_value("mcp_tool_calls_total", labels) == 1
+    assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 1
 
 
 async def test_a_result_without_a_text_of_its_own_reads_as_json() -> None:

@@ -90,7 +90,7 @@ def surface() -> Surface:
         version="1",
         description="",
         instructions="",
-        tools=Registry(tools, guard=Guard(Metrics.new().tools, Redactor())),
+        tools=Registry(tools, guard=Guard(Metrics(), Redactor())),
         resources=Resources(resources),
         prompts=Prompts(()),
         completions=Completions({}),

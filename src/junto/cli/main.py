@@ -18,7 +18,7 @@ _LEVELS = click.Choice(["debug", "info", "warning", "error"])
 _CONFIG = click.Path(dir_okay=False, path_type=Path)
 
 
-def main() -> NoReturn:
+def run() -> NoReturn:
     """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
     try:
         junto(prog_name="junto", standalone_mode=False)

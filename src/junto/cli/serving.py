@@ -8,6 +8,7 @@ import click
 
 from junto import __version__
 from junto.app import DESCRIPTION, Junto, running
+from junto.cli import settled
 from junto.settings import Loaded
 
 
@@ -23,12 +24,9 @@ def over_stdio(loaded: Loaded) -> None:
             err=True,
         )
     with running(loaded, default_level="warning") as junto:
-        options = junto.settings.stdio
-        asyncio.run(
-            serve_stdio(
-                server_of(junto.surface), drain=options.drain, most_bytes=options.max_line_bytes
-            )
-        )
+        server, options = server_of(junto.surface), junto.settings.stdio
+        settled()
+        asyncio.run(serve_stdio(server, drain=options.drain, most_bytes=options.max_line_bytes))
 
 
 def over_http(loaded: Loaded) -> None:
@@ -60,10 +58,12 @@ async def _served(junto: Junto) -> None:
             base, junto.status.report(), DESCRIPTION, junto.surface.tools.definitions()
         ),
     )
+    app = application(server_of(junto.surface), views, options)
+    settled()
     with listening(options) as listener:
         host, port = listener.getsockname()[:2]
         base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         click.echo(f"Junto {__version__} serves MCP at {base}/mcp", err=True)
         click.echo(f"Open {base}/ to see how to connect a client; Ctrl-C stops.", err=True)
-        await serve_http(application(server_of(junto.surface), views, options), listener, options)
+        await serve_http(app, listener, options)
     click.echo("Junto has stopped.", err=True)

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from junto.domain.errors import CancelledCallError, JuntoError
 from junto.security.secrets import Redactor
 from junto.telemetry.logs import Log
-from junto.telemetry.metrics import ToolMetrics
+from junto.telemetry.metrics import Metrics
 from junto.tools.tool import Call
 
 _audit = Log.of("audit")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Guard:
     """Wraps the run of a tool, whichever it is."""
 
-    metrics: ToolMetrics
+    metrics: Metrics
     redactor: Redactor
 
     async def around(
@@ -50,7 +50,7 @@ class Guard:
             return result
         finally:
             seconds = time.perf_counter() - started
-            self.metrics.record(tool, outcome, seconds)
+            self.metrics.tool_called(tool, outcome, seconds)
             self._record(tool, call, outcome, seconds)
 
     def _failure(self, error: JuntoError) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import x_mcp_header_map
 from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
@@ -24,6 +25,7 @@ class _Offer:
 
     tool: Tool[Any]
     definition: dict[str, Any]
+    in_headers: bool
 
     @classmethod
     def of(cls, tool: Tool[Any]) -> "_Offer":
@@ -36,7 +38,7 @@ class _Offer:
         }
         if tool.result:
             definition["outputSchema"] = output_schema(tool.result)
-        return cls(tool, definition)
+        return cls(tool, definition, bool(x_mcp_header_map(definition["inputSchema"])))
 
     def checked(self, arguments: Mapping[str, Any]) -> Any:
         try:
@@ -77,10 +79,10 @@ class Registry:
         """Return one page of the list of tools."""
         return page_of("tools", self._definitions, cursor, self._page)
 
-    def input_schema(self, name: str) -> dict[str, Any] | None:
-        """Return the schema of a tool's arguments, if there is such a tool."""
+    def header_schema(self, name: str) -> dict[str, Any] | None:
+        """Return the schema of a tool's arguments, if headers must repeat some of them."""
         offer = self._offers.get(name)
-        return offer.definition["inputSchema"] if offer else None
+        return offer.definition["inputSchema"] if offer and offer.in_headers else None
 
     async def call(self, call: Call) -> WireResult:
         """Run the tool that `call` names and return what the client gets.

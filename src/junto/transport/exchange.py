@@ -1,8 +1,7 @@
-"""One request of a client before 2026-07-28 over HTTP, answered on its own: no session, no state.
+"""One request over HTTP, answered on its own: no session, no state, whatever the era.
 
-The SDK's stateless transport for these clients opens a stream for every answer and builds a whole
-connection around every request. This one answers in plain JSON, turns to a stream only when there
-is something to say before the answer, and stops the work when the client hangs up.
+The answer is plain JSON, unless there is something to say before it: then it is a stream. When the
+client hangs up, the work stops.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ from mcp.server.runner import serve_one
 from mcp.server.streamable_http import check_accept_headers
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp.shared.jsonrpc_dispatcher import (
     handler_exception_to_error_data,
     progress_token_from_params,
@@ -25,7 +25,6 @@ from mcp.shared.jsonrpc_dispatcher import (
 from mcp.shared.message import MessageMetadata, ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import (
-    DEFAULT_NEGOTIATED_VERSION,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     ErrorData,
@@ -40,11 +39,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from junto.transport.messages import Fault, parse, written
+from junto.transport.eras import connection_for, is_modern, version_fault
+from junto.transport.messages import Fault, Message, parse, written
 
 _JSON = "application/json"
 _PING_SECONDS = 15.0
 _EVENTS = 64  # that may wait for a slow client before whoever sends them must wait too
+_JSON_HEADERS = [(b"content-type", _JSON.encode())]
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -97,7 +98,7 @@ class _Channel:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Serves handshake-era clients, each POST by itself."""
+    """Serves each POST by itself."""
 
     server: Server[Any]
     json_only: bool
@@ -107,11 +108,11 @@ class Exchange:
         request = Request(scope, receive)
         refusal = self._refusal(request)
         if refusal is None:
-            parsed = _parsed(await request.body())
-            if isinstance(parsed, JSONRPCRequest):
-                await self._answer(parsed, request, send)
+            message = parse(await request.body())
+            if isinstance(message, JSONRPCRequest):
+                await self._answer(message, request, send)
                 return
-            refusal = parsed
+            refusal = _reply_to_no_request(message, request)
         await refusal(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:
@@ -125,7 +126,13 @@ class Exchange:
         return None
 
     async def _answer(self, asked: JSONRPCRequest, request: Request, send: Send) -> None:
+        connection = connection_for(asked, request.headers, self.server)
+        if isinstance(connection, Fault):
+            await _refused(_status(connection.code), connection)(request.scope, _nothing, send)
+            return
         events: asyncio.Queue[JSONRPCNotification] = asyncio.Queue(_EVENTS)
+        # What is listened for are the events themselves, so that is a stream whatever was set.
+        silent = self.json_only and asked.method != "subscriptions/listen"
         channel = _Channel(
             request_id=asked.id,
             transport=TransportContext(
@@ -133,13 +140,12 @@ class Exchange:
             ),
             message_metadata=ServerMessageMetadata(request_context=request),
             progress_token=progress_token_from_params(asked.params),
-            events=None if self.json_only else events,
+            events=None if silent else events,
         )
-        version = request.headers.get("mcp-protocol-version", DEFAULT_NEGOTIATED_VERSION)
-        work = asyncio.create_task(self._outcome(asked, channel, version))
+        work = asyncio.create_task(self._outcome(asked, channel, connection))
         watch = asyncio.create_task(_stop_on_hang_up(request, work))
         try:
-            await _reply(work, events, request.scope, request.receive, send)
+            await _Reply(work, events, send, is_modern(request.headers)).sent()
         finally:
             watch.cancel()
             work.cancel()
@@ -148,7 +154,7 @@ class Exchange:
                 await work
 
     async def _outcome(
-        self, asked: JSONRPCRequest, channel: _Channel, version: str
+        self, asked: JSONRPCRequest, channel: _Channel, connection: Connection
     ) -> JSONRPCResponse | JSONRPCError:
         try:
             result = await serve_one(
@@ -156,7 +162,7 @@ class Exchange:
                 channel,
                 asked.method,
                 asked.params,
-                connection=Connection.from_envelope(version, None, None),
+                connection=connection,
                 lifespan_state=None,
             )
         except Exception as error:  # noqa: BLE001 - the server has logged what it did not foresee
@@ -166,17 +172,29 @@ class Exchange:
         return JSONRPCResponse(jsonrpc="2.0", id=asked.id, result=result)
 
 
-def _parsed(body: bytes) -> JSONRPCRequest | Response:
-    """Return the request in a body, or the reply to whatever else it is."""
-    message = parse(body)
+def _reply_to_no_request(message: Message | Fault, request: Request) -> Response:
+    """Return the reply to a body that asks for nothing: a fault, a notification, an answer."""
     if isinstance(message, Fault):
         return _refused(400, message)
-    # A notification, or an answer to a question that we never ask here: taken note of.
-    return message if isinstance(message, JSONRPCRequest) else Response(status_code=202)
+    modern = is_modern(request.headers)
+    if modern and not isinstance(message, JSONRPCNotification):
+        return _refused(400, Fault(INVALID_REQUEST, "Nothing was asked that this could answer."))
+    if modern and (fault := version_fault(request.headers)):
+        return _refused(_status(fault.code), fault)
+    return Response(status_code=202)
 
 
 def _refused(status: int, fault: Fault) -> Response:
     return Response(fault.reply(), status, media_type=_JSON)
+
+
+def _status(code: int) -> int:
+    """Return the HTTP status that an error has in the modern era; older clients always get 200."""
+    return ERROR_CODE_HTTP_STATUS.get(code, 200)
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
 
 
 async def _stop_on_hang_up(request: Request, work: "asyncio.Task[Any]") -> None:
@@ -185,45 +203,57 @@ async def _stop_on_hang_up(request: Request, work: "asyncio.Task[Any]") -> None:
     work.cancel()
 
 
-async def _reply(
-    work: "asyncio.Task[JSONRPCResponse | JSONRPCError]",
-    events: asyncio.Queue[JSONRPCNotification],
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-) -> None:
-    """Send JSON if the answer comes first, and a stream if something else does."""
-    event = await _next_event(work, events)
-    if event is None and work.done():
-        if not work.cancelled():
-            await Response(written(work.result()), media_type=_JSON)(scope, receive, send)
-        return
-    await send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
-    while event is not None or not work.done():
-        await _send_frame(send, b": ping\r\n\r\n" if event is None else _frame(event), more=True)
-        event = await _next_event(work, events)
-    if not work.cancelled():
-        await _send_frame(send, _frame(work.result()), more=False)
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """Sends JSON if the answer comes first, and a stream if something else does."""
+
+    work: "asyncio.Task[JSONRPCResponse | JSONRPCError]"
+    events: asyncio.Queue[JSONRPCNotification]
+    send: Send
+    modern: bool
+
+    async def sent(self) -> None:
+        event = await self._next_event()
+        if event is None and self.work.done():
+            await self._send_json()
+            return
+        await self._start(200, _STREAM_HEADERS)
+        while event is not None or not self.work.done():
+            await self._send(b": ping\r\n\r\n" if event is None else _frame(event), more=True)
+            event = await self._next_event()
+        if not self.work.cancelled():
+            await self._send(_frame(self.work.result()), more=False)
+
+    async def _send_json(self) -> None:
+        if self.work.cancelled():
+            return
+        answer = self.work.result()
+        body = written(answer)
+        length = (b"content-length", str(len(body)).encode())
+        status = 200
+        if self.modern and isinstance(answer, JSONRPCError):
+            status = _status(answer.error.code)
+        await self._start(status, [*_JSON_HEADERS, length])
+        await self._send(body, more=False)
+
+    async def _next_event(self) -> JSONRPCNotification | None:
+        """Return the next event, or None when the work is done, or has been silent for long."""
+        if self.events.empty() and not self.work.done():
+            getter = asyncio.create_task(self.events.get())
+            await asyncio.wait(
+                {getter, self.work}, timeout=_PING_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if getter.done():
+                return getter.result()
+            getter.cancel()
+        return None if self.events.empty() else self.events.get_nowait()
+
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def _send(self, body: bytes, *, more: bool) -> None:
+        await self.send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-async def _next_event(
-    work: "asyncio.Task[Any]", events: asyncio.Queue[JSONRPCNotification]
-) -> JSONRPCNotification | None:
-    """Return the next event, or None when the work is done, or has been silent for long."""
-    if events.empty() and not work.done():
-        getter = asyncio.create_task(events.get())
-        await asyncio.wait(
-            {getter, work}, timeout=_PING_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
-        if getter.done():
-            return getter.result()
-        getter.cancel()
-    return None if events.empty() else events.get_nowait()
-
-
-def _frame(message: JSONRPCResponse | JSONRPCError | JSONRPCNotification) -> bytes:
+def _frame(message: Message) -> bytes:
     return b"event: message\r\ndata: " + written(message) + b"\r\n\r\n"
-
-
-async def _send_frame(send: Send, frame: bytes, *, more: bool) -> None:
-    await send({"type": "http.response.body", "body": frame, "more_body": more})

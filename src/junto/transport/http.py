@@ -9,13 +9,13 @@ from typing import Any
 
 import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import (
     RequestBodyLimitMiddleware,
     TransportSecuritySettings,
 )
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from junto.domain.errors import ConfigurationError, NetworkError
 from junto.telemetry.metrics import CONTENT_TYPE
+from junto.transport.eras import is_modern
 from junto.transport.exchange import Exchange
 from junto.transport.gate import Gate, is_loopback
 
@@ -65,19 +66,12 @@ class Views:
 
 def application(server: Server[Any], views: Views, options: HttpOptions) -> ASGIApp:
     """Return the ASGI application that serves `server` and `views`."""
-    manager = StreamableHTTPSessionManager(
-        server,
-        stateless=not options.sessions,
-        json_response=options.json_only,
-        max_request_body_size=options.max_body_bytes,
-        # The gate in front of all routes checks Host and Origin; nothing is left to defaults.
-        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-    )
+    endpoint = _Endpoint.of(server, options)
     ready = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with manager.run():
+        async with endpoint.running():
             ready.set()
             yield
             ready.clear()
@@ -95,15 +89,9 @@ def application(server: Server[Any], views: Views, options: HttpOptions) -> ASGI
         base = f"{request.url.scheme}://{request.url.netloc}"
         return HTMLResponse(views.page(base), headers=_PAGE_HEADERS)
 
-    mcp: ASGIApp = StreamableHTTPASGIApp(manager)
-    if not options.sessions:
-        exchange = Exchange(server, options.json_only)
-        mcp = _PostOnly(
-            newer=mcp, older=RequestBodyLimitMiddleware(exchange, options.max_body_bytes)
-        )
     app = Starlette(
         routes=[
-            Route("/mcp", mcp),
+            Route("/mcp", RequestBodyLimitMiddleware(endpoint, options.max_body_bytes)),
             Route("/health", health),
             Route("/ready", readiness),
             Route("/metrics", metrics),
@@ -120,22 +108,37 @@ def application(server: Server[Any], views: Views, options: HttpOptions) -> ASGI
 
 
 @dataclass(frozen=True, slots=True)
-class _PostOnly:
-    """Without sessions there is no stream to open with GET and nothing to end with DELETE."""
+class _Endpoint:
+    """`/mcp`: every request by itself, or in a session for older clients where that is wanted."""
 
-    newer: ASGIApp
-    older: ASGIApp
+    exchange: Exchange
+    sessions: StreamableHTTPSessionManager | None
+
+    @classmethod
+    def of(cls, server: Server[Any], options: HttpOptions) -> "_Endpoint":
+        manager = StreamableHTTPSessionManager(
+            server,
+            json_response=options.json_only,
+            max_request_body_size=options.max_body_bytes,
+            # The gate in front of all routes checks Host and Origin; nothing is left to defaults.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        return cls(Exchange(server, options.json_only), manager if options.sessions else None)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self.sessions.run() if self.sessions else contextlib.nullcontext():
+            yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
+        if self.sessions and not is_modern(Headers(scope=scope)):
+            await self.sessions.handle_request(scope, receive, send)
+        elif scope["method"] == "POST":
+            await self.exchange(scope, receive, send)
+        else:
+            # Without sessions there is no stream to open with GET and nothing to end with DELETE.
             refusal = Response("POST only: there are no sessions here.", 405, {"allow": "POST"})
             await refusal(scope, receive, send)
-            return
-        versions = [value for key, value in scope["headers"] if key == b"mcp-protocol-version"]
-        older = all(
-            version.decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS for version in versions
-        )
-        await (self.older if older else self.newer)(scope, receive, send)
 
 
 @contextlib.contextmanager

@@ -26,10 +26,12 @@ class Fault:
     code: int
     reason: str
     request_id: int | str | None = None
+    data: Any = None
 
     def reply(self) -> bytes:
         """Return the error that the sender gets."""
-        error = ErrorData(code=self.code, message=self.reason)
+        facts = {} if self.data is None else {"data": self.data}
+        error = ErrorData(code=self.code, message=self.reason, **facts)
         return written(JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error))
 
 

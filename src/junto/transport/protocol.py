@@ -135,7 +135,7 @@ def server_of(surface: Surface) -> Server[Any]:
         instructions=surface.instructions,
         cache_hints=_CACHE_HINTS,
         # Without it the SDK lists all tools at each call over HTTP.
-        get_tool_input_schema=surface.tools.input_schema,
+        get_tool_input_schema=surface.tools.header_schema,
         on_call_tool=handlers.call_tool,
         on_list_tools=handlers.list_tools,
         on_list_resources=handlers.list_resources,
