@@ -20,7 +20,7 @@ _PAGE = Template("""\
   * { box-sizing: border-box; }
   body { margin: 0; background: var(--paper); color: var(--ink);
     font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-  main { max-width: 56rem; margin: 0 auto; padding: 3rem 1.25rem 4rem; }
+  main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.25rem 4rem; }
   h1 { margin: 0; font-size: 2rem; letter-spacing: -.02em; }
   h2 { margin: 2.75rem 0 1rem; font-size: .8rem; text-transform: uppercase;
     letter-spacing: .09em; color: var(--soft); }
@@ -30,8 +30,8 @@ _PAGE = Template("""\
   .ok::before { content: ""; display: inline-block; width: .55rem; height: .55rem;
     margin-right: .5rem; border-radius: 50%; background: var(--accent); }
   code, pre { font: .86rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-  pre { margin: 0; padding: .8rem 1rem; overflow-x: auto; background: var(--code);
-    border-radius: .5rem; }
+  pre { margin: 0; padding: .8rem 1rem; background: var(--code); border-radius: .5rem;
+    white-space: pre-wrap; overflow-wrap: anywhere; }
   .grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr)); }
   @media (max-width: 28rem) { .grid { grid-template-columns: 1fr; } }
   section { min-width: 0; padding: 1rem 1.1rem 1.1rem; background: var(--card);
@@ -88,22 +88,20 @@ def render(
 
 def _clients(endpoint: str) -> tuple[tuple[str, str, str], ...]:
     """Return each client's name, where its configuration goes, and what to put there."""
-    servers = {"mcpServers": {"junto": {"url": endpoint}}}
-    command = {"mcpServers": {"junto": {"command": "junto", "args": ["mcp"]}}}
-    code = {"servers": {"junto": {"type": "http", "url": endpoint}}}
-    gemini = {"mcpServers": {"junto": {"httpUrl": endpoint}}}
+    command = {"command": "junto", "args": ["mcp"]}
     return (
         ("Claude Code", "Run once:", f"claude mcp add --transport http junto {endpoint}"),
-        ("Claude Desktop", "claude_desktop_config.json, over stdio:", _json(command)),
-        ("Cursor", "~/.cursor/mcp.json:", _json(servers)),
-        ("VS Code", ".vscode/mcp.json:", _json(code)),
-        ("Gemini CLI", "~/.gemini/settings.json:", _json(gemini)),
         ("Codex", "~/.codex/config.toml:", f'[mcp_servers.junto]\nurl = "{endpoint}"'),
+        ("Claude Desktop", "claude_desktop_config.json:", _json("mcpServers", command)),
+        ("Cursor", "~/.cursor/mcp.json:", _json("mcpServers", {"url": endpoint})),
+        ("VS Code", ".vscode/mcp.json:", _json("servers", {"type": "http", "url": endpoint})),
+        ("Gemini CLI", "~/.gemini/settings.json:", _json("mcpServers", {"httpUrl": endpoint})),
     )
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2)
+def _json(key: str, entry: Mapping[str, Any]) -> str:
+    fields = ",\n".join(f"      {json.dumps(k)}: {json.dumps(v)}" for k, v in entry.items())
+    return f'{{\n  "{key}": {{\n    "junto": {{\n{fields}\n    }}\n  }}\n}}'
 
 
 def _card(name: str, where: str, what: str) -> str:
