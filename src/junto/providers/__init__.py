@@ -1,0 +1,1 @@
+"""Models out there."""

@@ -1,0 +1,45 @@
+"""What a provider's refusal means to us: its status and words as one of our errors."""
+
+import re
+
+from junto.domain.errors import (
+    AuthenticationError,
+    ContextOverflowError,
+    InvalidInputError,
+    JuntoError,
+    ModelError,
+    NetworkError,
+    NotFoundError,
+    RateLimitedError,
+    TimeLimitError,
+)
+
+_OVERLOADED = 529
+_SHOWN = 300
+_TOO_LONG = re.compile(
+    r"prompt is too long|context[ _]length|context window|maximum context|too many tokens"
+    r"|exceeds? the (?:available )?context|input length and .max_tokens. exceed",
+    re.IGNORECASE,
+)
+
+
+def failure(
+    provider: str, status: int, message: str, retry_after: float | None = None
+) -> JuntoError:
+    """Return the error for an answer with `status`; `message` is the provider's own sentence."""
+    said = f"{provider} says: {message[:_SHOWN]}" if message else f"{provider} answered {status}."
+    if status in (401, 403):
+        return AuthenticationError(f"{said} Check the key that is configured for {provider}.")
+    if status == 404:  # noqa: PLR2004 - HTTP's own number
+        return NotFoundError(f"{said} `list_models` shows which models there are.")
+    if status == 429:  # noqa: PLR2004
+        return RateLimitedError(said, retry_after=retry_after)
+    if status in (408, 504):
+        return TimeLimitError(said)
+    if status == 413 or _TOO_LONG.search(message):  # noqa: PLR2004
+        return ContextOverflowError(f"{said} Send less, or choose a model with a larger window.")
+    if status >= 500 or status == _OVERLOADED:  # noqa: PLR2004
+        return NetworkError(said, retry_after=retry_after)
+    if status >= 400:  # noqa: PLR2004
+        return InvalidInputError(said)
+    return ModelError(said)

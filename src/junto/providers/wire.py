@@ -1,0 +1,139 @@
+"""One HTTP client for every provider: a pool of connections, timeouts, and streams of JSON."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+import orjson
+
+from junto.domain.errors import ModelError, NetworkError, TimeLimitError
+from junto.providers.folding import Codec, Json
+from junto.providers.sse import EventTooLongError, SseReader
+
+_DONE = b"[DONE]"
+_MOST_ERROR_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a provider is reached; the headers hold its key, so none of this is ever shown."""
+
+    provider: str
+    url: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait, in seconds: for a connection, for the next bytes, for the whole answer."""
+
+    connect: float = 10
+    read: float = 60
+    total: float = 120
+
+    def timeout(self) -> aiohttp.ClientTimeout:
+        """Return it as the client wants it."""
+        return aiohttp.ClientTimeout(
+            total=self.total, sock_connect=self.connect, sock_read=self.read
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Streams of events from providers, over shared connections."""
+
+    session: aiohttp.ClientSession
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def opened(cls, connections: int = 100) -> AsyncIterator["Wire"]:
+        """Open the pool, and close it at the end of the block."""
+        connector = aiohttp.TCPConnector(limit=connections, limit_per_host=0)
+        # What a provider sets as a cookie for one caller is nothing to the next.
+        jar = aiohttp.DummyCookieJar()
+        async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as session:
+            yield cls(session)
+
+    async def events(
+        self, endpoint: Endpoint, body: Json, codec: Codec, patience: Patience
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        """Post `body` and yield each event of the answer as it arrives.
+
+        Leaving the iteration, for whatever reason, closes the connection.
+
+        Raises:
+            JuntoError: the provider refused, could not be reached, or hung up.
+        """
+        try:
+            async with self.session.post(
+                endpoint.url,
+                data=orjson.dumps(body),
+                headers={"content-type": "application/json", **endpoint.headers},
+                timeout=patience.timeout(),
+                allow_redirects=False,
+            ) as response:
+                try:
+                    await _accepted(response, codec)
+                    async for event in _events(response, endpoint.provider):
+                        yield event
+                except BaseException:
+                    response.close()  # not back into the pool: the provider may still be talking
+                    raise
+        except TimeoutError:
+            raise TimeLimitError(f"{endpoint.provider} did not answer in time.") from None
+        except aiohttp.ClientConnectorError as error:
+            # The error's own words name the address, which may hold a password.
+            reason = os.strerror(error.errno) if error.errno else "no connection"
+            raise NetworkError(f"{endpoint.provider} could not be reached ({reason}).") from None
+        except (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError):
+            raise NetworkError(
+                f"{endpoint.provider} hung up before its answer was whole."
+            ) from None
+
+
+async def _events(
+    response: aiohttp.ClientResponse, provider: str
+) -> AsyncGenerator[Mapping[str, Any]]:
+    reader = SseReader()
+    try:
+        async for chunk in response.content.iter_any():
+            for data in reader.feed(chunk):
+                if data != _DONE:
+                    yield _decoded(data, provider)
+        for data in reader.end():
+            if data != _DONE:
+                yield _decoded(data, provider)
+    except EventTooLongError:
+        raise ModelError(f"{provider} sent an event that does not end.") from None
+
+
+def _decoded(data: bytes, provider: str) -> Mapping[str, Any]:
+    try:
+        event = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        event = None
+    if not isinstance(event, dict):
+        raise ModelError(f"{provider} sent something that is no event.", retryable=True)
+    return event
+
+
+async def _accepted(response: aiohttp.ClientResponse, codec: Codec) -> None:
+    if response.status != 200:  # noqa: PLR2004 - HTTP's own number
+        body = await response.content.read(_MOST_ERROR_BYTES)
+        raise codec.error(response.status, body, _retry_after(response.headers))
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a provider asks us to wait, in either of the two ways to say it."""
+    said = headers.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(said))
+    with contextlib.suppress(ValueError):
+        return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
+    return None
