@@ -1,0 +1,168 @@
+"""Not asking faster than a provider allows: requests and tokens per minute, and calls at once."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from typing_extensions import override
+
+from junto.domain.errors import InvalidInputError, RateLimitedError
+from junto.domain.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from junto.domain.questions import Event, Finished, Question
+from junto.providers.adapter import Provider
+
+_WINDOW = 60.0
+_CHARACTERS_PER_TOKEN = 4
+_TOKENS_PER_IMAGE = 1500
+_BYTES_PER_DOCUMENT_TOKEN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How much may be asked within any sixty seconds."""
+
+    requests: int = 50
+    tokens: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A place within the limit, for as many tokens as a call was thought to take."""
+
+    key: str
+    tokens: int
+    id: int
+
+
+class RateLimiter(Protocol):
+    """Hands out places within a limit; no two callers ever get the same one."""
+
+    async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
+        """Return a place, or the seconds after which there may be one."""
+        ...
+
+    async def settle(self, taken: Taken, tokens: int) -> None:
+        """Say how many tokens the call took in truth."""
+        ...
+
+
+@dataclass(slots=True)
+class LocalLimiter:
+    """Counts within this process, over a window that slides."""
+
+    now: Callable[[], float] = time.monotonic
+    _taken: dict[str, deque[list[float]]] = field(default_factory=dict)
+    _next: int = 0
+
+    async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
+        """Return a place, or the seconds after which there may be one."""
+        # Nothing is awaited between looking and taking, so nobody can come between.
+        now, entries = self.now(), self._taken.setdefault(key, deque())
+        while entries and entries[0][0] <= now - _WINDOW:
+            entries.popleft()
+        wait = _wait(entries, tokens, rate, now)
+        if wait > 0:
+            return wait
+        self._next += 1
+        entries.append([now, tokens, self._next])
+        return Taken(key, tokens, self._next)
+
+    async def settle(self, taken: Taken, tokens: int) -> None:
+        """Say how many tokens the call took in truth."""
+        for entry in reversed(self._taken.get(taken.key, ())):
+            if entry[2] == taken.id:
+                entry[1] = tokens
+                return
+
+
+def _wait(entries: deque[list[float]], tokens: int, rate: Rate, now: float) -> float:
+    """Return how long until enough of `entries` have left the window."""
+    requests, used = len(entries), sum(entry[1] for entry in entries)
+    for at, counted, _ in entries:
+        if requests < rate.requests and used + tokens <= rate.tokens:
+            break
+        requests, used = requests - 1, used - counted
+        leaves = at + _WINDOW - now
+        if requests < rate.requests and used + tokens <= rate.tokens:
+            return leaves
+    return 0.0
+
+
+def estimated_tokens(question: Question) -> int:
+    """Return about how many tokens a question and its longest answer take."""
+    words = len(question.system or "") + sum(
+        len(tool.description) + len(str(tool.input_schema)) for tool in question.tools
+    )
+    said = sum(_tokens(part) for message in question.messages for part in message.parts)
+    return words // _CHARACTERS_PER_TOKEN + said + question.max_tokens
+
+
+def _tokens(part: Part) -> int:
+    match part:
+        case Text(text) | Thinking(text):
+            return len(text) // _CHARACTERS_PER_TOKEN + 1
+        case Image():
+            return _TOKENS_PER_IMAGE
+        case Document(_, data):
+            return len(data) // _BYTES_PER_DOCUMENT_TOKEN + 1
+        case ToolCall(_, name, arguments):
+            return len(name + str(arguments)) // _CHARACTERS_PER_TOKEN + 1
+        case ToolResult(_, content):
+            return sum(_tokens(piece) for piece in content)
+
+
+@dataclass(frozen=True, slots=True)
+class Limited(Provider):
+    """Waits for a place within the limit, for a while; then says when to come back."""
+
+    inner: Provider
+    limiter: RateLimiter
+    key: str
+    rate: Rate
+    patience: float = 30
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @override
+    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+        taken = await self._place(estimated_tokens(question))
+        async with aclosing(self.inner.stream(question)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    usage = event.answer.usage
+                    await self.limiter.settle(taken, usage.input_tokens + usage.output_tokens)
+                yield event
+
+    async def _place(self, tokens: int) -> Taken:
+        if tokens > self.rate.tokens:
+            raise InvalidInputError(
+                f"The question takes about {tokens:,} tokens, and {self.key} may use "
+                f"{self.rate.tokens:,} a minute. Send less, or ask for a shorter answer."
+            )
+        until = self.now() + self.patience
+        while not isinstance(place := await self.limiter.take(self.key, tokens, self.rate), Taken):
+            if self.now() + place > until:
+                raise RateLimitedError(
+                    f"{self.key} is asked as often as it may be; there is room in {place:.0f} s.",
+                    retry_after=place,
+                )
+            await self.sleep(place)
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class Capped(Provider):
+    """Lets only so many calls run at once."""
+
+    inner: Provider
+    places: asyncio.Semaphore
+
+    @override
+    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+        async with self.places, aclosing(self.inner.stream(question)) as events:
+            async for event in events:
+                yield event

@@ -1,0 +1,85 @@
+"""Asking again when a model could not answer, and asking another when it cannot."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from typing_extensions import override
+
+from junto.domain.errors import JuntoError
+from junto.domain.questions import Event, Question
+from junto.providers.adapter import Provider
+from junto.telemetry.logs import Log
+
+_log = Log.of("providers")
+_LONGEST_WAIT = 60.0
+
+
+def backoff(attempt: int, chance: Callable[[], float] = random.random) -> float:
+    """Return the seconds to wait before try `attempt` + 2: doubling, and never all at once."""
+    return min(_LONGEST_WAIT, 2.0**attempt) * (0.5 + chance() / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying(Provider):
+    """Ask again after a passing failure, as long as nothing of the answer has gone up yet."""
+
+    inner: Provider
+    retries: int
+    wait: Callable[[int], float] = backoff
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @override
+    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+        for attempt in range(self.retries + 1):
+            started = False
+            try:
+                async with aclosing(self.inner.stream(question)) as events:
+                    async for event in events:
+                        started = True
+                        yield event
+            except JuntoError as error:
+                pause = max(self.wait(attempt), error.retry_after or 0)
+                hopeless = not error.retryable or pause > _LONGEST_WAIT
+                if started or hopeless or attempt == self.retries:
+                    raise
+                _log.info("asking again", model=question.model, code=error.code, seconds=pause)
+            else:
+                return
+            await self.sleep(pause)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A model to ask when the first cannot answer, and its name on the wire."""
+
+    provider: Provider
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Falling(Provider):
+    """Ask the next model when one cannot answer, as long as nothing of an answer has gone up."""
+
+    inner: Provider
+    alternatives: Sequence[Alternative]
+
+    @override
+    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+        choices = (Alternative(self.inner, question.model), *self.alternatives)
+        for choice in choices:
+            started = False
+            try:
+                asked = replace(question, model=choice.model)
+                async with aclosing(choice.provider.stream(asked)) as events:
+                    async for event in events:
+                        started = True
+                        yield event
+            except JuntoError as error:
+                if started or not error.retryable or choice is choices[-1]:
+                    raise
+                _log.warning("asking another model", instead_of=choice.model, code=error.code)
+            else:
+                return
