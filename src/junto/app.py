@@ -11,8 +11,8 @@ from junto import __version__
 from junto.kit.environment import Environment
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
-from junto.settings.models import configured_models
-from junto.settings.showing import secrets_in, shown
+from junto.settings.models import configured_models, model_warnings
+from junto.settings.showing import as_facts, secrets_in
 from junto.settings.tree import LogOutput, Settings
 from junto.telemetry.logs import Log, Sinks, logging_to
 from junto.telemetry.metrics import Metrics
@@ -30,11 +30,21 @@ from junto.tools.tool import Tool
 _log = Log.of("app")
 
 DESCRIPTION = "A council of models with one memory, for any MCP client."
-INSTRUCTIONS = """\
-Junto gives you other models and local tools. Call list_models to see which models can be asked. \
-current_time tells the time in any zone. get_env reads one environment variable of the server; \
-secrets are never shown. An error says what to change and whether trying again can help. \
-The resource config://server shows the settings in force and where each comes from."""
+_INSTRUCTIONS = "Junto gives you other models and local tools."
+_ABOUT_TOOLS = {
+    "list_models": "Call list_models to see which models can be asked.",
+    "current_time": "current_time tells the time in any zone.",
+    "get_env": "get_env reads one environment variable of the server; secrets are never shown.",
+}
+_ABOUT_ALL = """\
+An error says what to change and whether trying again can help. The resource config://server shows \
+the settings in force and where each comes from."""
+
+
+def _instructions(tools: Registry) -> str:
+    offered = {tool["name"] for tool in tools.definitions()}
+    about = [sentence for name, sentence in _ABOUT_TOOLS.items() if name in offered]
+    return " ".join([_INSTRUCTIONS, *about, _ABOUT_ALL])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
     settings = loaded.settings
     redactor = Redactor(secrets_in(settings))
     with logging_to(_sinks(settings, default_level), redactor):
-        for warning in loaded.warnings:
+        for warning in (*loaded.warnings, *model_warnings(settings)):
             _log.warning(warning)
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
         metrics, status = Metrics(), Status(__version__)
@@ -75,13 +85,13 @@ def _sinks(settings: Settings, default_level: str) -> Sinks:
 
 def log_directory(settings: Settings) -> Path:
     """Return the folder for log files."""
-    return (settings.logging.directory or state_directory(settings) / "logs").expanduser()
+    return settings.logging.directory or state_directory(settings) / "logs"
 
 
 def state_directory(settings: Settings) -> Path:
     """Return the folder in which Junto keeps its files."""
     if settings.state_directory:
-        return settings.state_directory.expanduser()
+        return settings.state_directory
     import platformdirs  # only needed by those who keep files
 
     return platformdirs.user_data_path("junto", appauthor=False)
@@ -96,19 +106,24 @@ def _surface(loaded: Loaded, redactor: Redactor, metrics: Metrics, status: Statu
         current_time(settings.tools.timezone),
         get_env(Environment(os.environ, redactor)),
     )
-    in_force = {row.path: {"value": row.value, "origin": str(row.origin)} for row in shown(loaded)}
+    registry = Registry(
+        tools, guard=Guard(metrics, redactor), off=settings.tools.disabled, page=page
+    )
+    prompts = Prompts(house_prompts(), page=page)
     return Surface(
         name="junto",
         title="Junto",
         version=__version__,
         description=DESCRIPTION,
-        instructions=INSTRUCTIONS,
-        tools=Registry(
-            tools, guard=Guard(metrics, redactor), off=settings.tools.disabled, page=page
+        instructions=_instructions(registry),
+        tools=registry,
+        resources=Resources(
+            (config_resource(as_facts(loaded)), health_resource(status)), page=page
         ),
-        resources=Resources((config_resource(in_force), health_resource(status)), page=page),
-        prompts=Prompts(house_prompts(), page=page),
+        prompts=prompts,
         completions=Completions(
-            {"modelId": lambda: [model.id for model in models], "language": lambda: LANGUAGES}
+            {"modelId": lambda: [model.id for model in models], "language": lambda: LANGUAGES},
+            prompts,
         ),
+        redactor=redactor,
     )

@@ -17,6 +17,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 
 from junto.security.secrets import Redactor
+from junto.settings.tree import Http
 from junto.telemetry.metrics import Metrics
 from junto.tools.completions import Completions
 from junto.tools.guard import Guard
@@ -24,7 +25,7 @@ from junto.tools.prompts import Blank, Prompt, Prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resource, Resources, Template
 from junto.tools.surface import Surface
-from junto.transport.http import HttpOptions, Views, application, listening, serve_http
+from junto.transport.http import Views, application, listening, serve_http
 from junto.transport.protocol import server_of
 from tests.conformance.fixture_tools import BUS, TOOLS
 from tests.conformance.shared import PNG, Context, ask, embedded, filled, form
@@ -144,7 +145,8 @@ def fixture_server() -> Server[Any]:
             tools=Registry(TOOLS, guard=Guard(Metrics(), Redactor())),
             resources=RESOURCES,
             prompts=Prompts(PROMPTS),
-            completions=Completions({"arg1": lambda: ["paris", "park", "party"]}),
+            completions=Completions({"arg1": lambda: ["paris", "park", "party"]}, Prompts(PROMPTS)),
+            redactor=Redactor(),
         )
     )
 
@@ -166,7 +168,7 @@ def fixture_server() -> Server[Any]:
 
 async def main() -> None:
     # With sessions the server can ask a client of 2025-11-25 back; the newer era ignores them.
-    options = HttpOptions(sessions="--sessions" in sys.argv, drain=1)
+    options = Http(port=0, sessions="--sessions" in sys.argv, drain=1)
     views = Views(health=dict, metrics=bytes, page=str)
     with listening(options) as listener:
         print(listener.getsockname()[1], flush=True)  # noqa: T201 - for whoever started us

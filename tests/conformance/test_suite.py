@@ -17,7 +17,7 @@ BIN = ROOT / "tests" / "node" / "node_modules" / ".bin"
 RUN_SECONDS = 180
 
 pytestmark = [
-    pytest.mark.timeout(RUN_SECONDS + 20),
+    pytest.mark.timeout(2 * RUN_SECONDS + 20),
     pytest.mark.skipif(not (BIN / "conformance").exists(), reason="npm has not been there"),
 ]
 

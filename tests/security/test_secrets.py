@@ -1,4 +1,5 @@
 import base64
+import json
 import string
 from urllib.parse import quote
 
@@ -13,11 +14,13 @@ SECRET_NAMES = [
     "DB_PWD", "MYSQL_PWD", "CLIENT_SECRET", "CLIENT_SECRETS", "AWS_SECRET_ACCESS_KEY",
     "SSH_PRIVATE_KEY", "privateKey", "x-api-key", "Authorization-Header", "SESSION_COOKIE",
     "KEY_PASSPHRASE", "SENTRY_DSN", "DOCKER_AUTH", "AZURE_CREDENTIALS", "SMTP_PASS", "SECRET",
-    "TOKEN", "PASSWORD",
+    "TOKEN", "PASSWORD", "PASS", "KEY", "AUTH", "DSN", "DBPASS", "OPENAIKEY", "SSHKEY", "MASTERKEY",
+    "JWT", "CREDS", "pAsSwOrD", "GH_PAT", "Authorization", "Cookie", "SMTPPASS", "SECRETKEY",
 ]  # fmt: skip
 ORDINARY_NAMES = [
     "PWD", "OLDPWD", "AUTHOR", "GIT_AUTHOR_NAME", "HOME", "PATH", "KEYBOARD", "MONKEY", "LANG",
-    "TOKENIZERS_PARALLELISM", "PASSAGE", "COMPASS", "XAUTHORITY", "HOSTNAME", "EDITOR", "KEY",
+    "TOKENIZERS_PARALLELISM", "PASSAGE", "COMPASS", "XAUTHORITY", "HOSTNAME", "EDITOR",
+    "SSH_AUTH_SOCK", "SECRETS_DIR", "TOKEN_ENDPOINT", "PATTERN", "BYPASS", "COOKIEJAR",
 ]  # fmt: skip
 
 
@@ -36,8 +39,10 @@ def test_a_number_or_a_switch_is_no_secret_whatever_its_name() -> None:
     redactor = Redactor()
 
     assert not redactor.is_secret("MAX_TOKENS", "4096")
+    assert not redactor.is_secret("MAX_TOKENS", "4,096")
+    assert not redactor.is_secret("TOKEN_BUDGET", "1.5")
     assert not redactor.is_secret("USE_AUTH", "true")
-    assert redactor.is_secret("PIN_PASSWORD", "1234567890")
+    assert redactor.is_secret("DB_PASSWORD", "12345678")
 
 
 SHAPES = [
@@ -72,6 +77,15 @@ def test_a_key_is_recognised_by_its_shape(secret: str) -> None:
         ("Authorization: Bearer abcdef123456", "Authorization: Bearer [redacted]"),
         ("postgresql://me:hunter2@db/x", "postgresql://[redacted]@db/x"),
         ("redis://:hunter2@cache", "redis://[redacted]@cache"),
+        ("POSTGRES://me:p@ss@db", "POSTGRES://[redacted]@db"),
+        ("https://0123456789abcdef@github.com/x", "https://[redacted]@github.com/x"),
+        ("AccountKey=abcdefgh==;x", "AccountKey=[redacted];x"),
+        ("Server=x;Pwd=hunter22;", "Server=x;Pwd=[redacted];"),
+        ("Authorization: Token abc123def456", "Authorization: Token [redacted]"),
+        (
+            "https://hooks.slack.com/services/T0/B0/xyz",
+            "https://hooks.slack.com/services/[redacted]",
+        ),
         ('{"api_key": "abcdefgh"}', '{"api_key": "[redacted]"}'),
         ("password=hunter22&x=1", "password=[redacted]&x=1"),
     ],
@@ -82,7 +96,14 @@ def test_a_secret_is_recognised_by_what_stands_before_it(text: str, expected: st
 
 @pytest.mark.parametrize(
     "text",
-    ["https://example.org/a:b@c", "see http://localhost:8080/x", "a token of thanks", "task-1"],
+    [
+        "https://example.org/a:b@c",
+        "see http://localhost:8080/x",
+        "a token of thanks",
+        "task-1",
+        "basic introduction",
+        "ssh://git@github.com/x",
+    ],
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert Redactor().text(text) == text
@@ -98,7 +119,8 @@ def test_a_planted_secret_never_gets_through(secret: str, before: str, after: st
     redactor = Redactor([secret])
     encoded = base64.b64encode(secret.encode()).decode()
 
-    for spelling in (secret, quote(secret, safe=""), encoded):
+    quoted = (repr(secret)[1:-1], json.dumps(secret)[1:-1])
+    for spelling in (secret, quote(secret, safe=""), encoded, *quoted):
         assert spelling not in redactor.text(before + spelling + after)
 
 
@@ -116,6 +138,25 @@ def test_a_planted_secret_gets_through_no_structure(secret: str) -> None:
     )
 
     assert secret not in repr(facts)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "a.",
+        "eyJ-",
+        "a://",
+        "a://b:",
+        "bearer ",
+        "token = ",
+        "sk-",
+        "-----BEGIN PRIVATE KEY-----",
+        "=",
+    ],
+)
+def test_no_text_takes_more_than_linear_time(hostile: str) -> None:
+    # With a pattern that backtracks, half a megabyte of these takes minutes.
+    Redactor(["a-known-secret"]).text(hostile * (500_000 // len(hostile)))
 
 
 def test_facts_with_telling_names_are_hidden_at_any_depth() -> None:

@@ -32,7 +32,6 @@ def test_nothing_set_gives_the_defaults_and_says_so(tmp_path: Path) -> None:
     assert result.files == ()
 
 
-@pytest.mark.feature("F235")
 def test_a_flag_beats_a_variable_beats_an_alias_beats_a_file(tmp_path: Path) -> None:
     path = write(tmp_path, "http: {port: 4}")
     everything = {"POLYBRAIN_HTTP_PORT": "3", "JUNTO_HTTP_PORT": "2"}
@@ -105,7 +104,7 @@ OLD_NAMES: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.feature(
     "F212", "F213", "F214", "F215", "F216", "F217", "F218", "F220", "F221",
-    "F226", "F227", "F228", "F229", "F230", "F231", "F232", "F233", "F234", "F236",
+    "F226", "F227", "F228", "F229", "F230", "F231", "F232", "F233", "F234",
 )  # fmt: skip
 @pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: alias.variable)
 def test_an_old_name_sets_what_it_used_to(tmp_path: Path, alias: Any) -> None:
@@ -326,7 +325,71 @@ def test_all_bad_values_are_told_at_once(tmp_path: Path) -> None:
     assert len(str(caught.value).splitlines()) == 2
 
 
+def test_text_that_looks_like_json_is_text(tmp_path: Path) -> None:
+    write(tmp_path, """answers: {system: '{"a": 1}'}""")
+
+    settings = loaded(tmp_path, GEMINI_API_KEY='["k"]').settings
+
+    assert settings.answers.system == '{"a": 1}'
+    key = settings.providers.gemini.api_key
+    assert key
+    assert key.get_secret_value() == '["k"]'
+
+
+def test_an_empty_variable_is_set_as_far_as_a_file_is_concerned(tmp_path: Path) -> None:
+    write(tmp_path, "answers: {system: 'a${EMPTY}b'}")
+
+    assert loaded(tmp_path, EMPTY="").settings.answers.system == "ab"
+
+
+def test_a_key_in_the_wrong_place_is_not_quoted(tmp_path: Path) -> None:
+    write(tmp_path, "http: {port: '${KEY}'}")
+    key = "sk-ant-0123456789abcdefghij"
+
+    for variables in ({"KEY": key}, {"KEY": "1", "CLAUDE_DISABLE_LOGGING": key}):
+        with pytest.raises(ConfigurationError) as caught:
+            loaded(tmp_path, **variables)
+        assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"JUNTO_CONFIG": "~nosuchuser/x"},
+        {"JUNTO_STATE_DIRECTORY": "~nosuchuser/x"},
+        {"JUNTO_HTTP_DRAIN": "inf"},
+        {"JUNTO_HTTP_REQUEST_TIMEOUT": "0"},
+        {"JUNTO_MODELS": "[" * 50_000},
+    ],
+    ids=str,
+)
+def test_odd_values_are_errors_and_not_crashes(tmp_path: Path, variables: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        loaded(tmp_path, **variables)
+
+    assert len(str(caught.value)) < 500
+
+
+def test_a_folder_that_may_not_be_looked_into_holds_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+
+    assert loaded(tmp_path).files == ()
+
+
 BAD_FILES = {
+    "http: {port: 1, port: 2}": "port stands here twice.",
+    "http: {maxBodyBytes: 1024, max_body_bytes: 2048}": "stands here twice, in two spellings.",
+    "false": "junto.yaml: it should hold settings",
+    "default_model: 2024-13-45": "junto.yaml: it: not valid YAML.",
+    "http: {port: !!int abc}": "junto.yaml: it: not valid YAML.",
+    "http: {json_only: !!bool maybe}": "junto.yaml: it: not valid YAML.",
+    "models: &a [*a]": "junto.yaml: models: it contains itself.",
+    'state_directory: "a\\0b"': "state_directory='a\\x00b': it takes a path.",
     "http: {prot: 1}": "junto.yaml: http.prot: there is no such setting. Did you mean http.port?",
     "whatever: 1": "junto.yaml: whatever: there is no such setting. `junto config show`",
     "http: 5": "junto.yaml: http: it should hold settings of its own.",

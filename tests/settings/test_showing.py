@@ -3,10 +3,11 @@ from pathlib import Path
 
 import yaml
 
+from junto.security.secrets import REDACTED
 from junto.settings import load
 from junto.settings.leaves import leaves
 from junto.settings.models import configured_models
-from junto.settings.showing import MASK, manual, secrets_in, shown, spelled, starter_file
+from junto.settings.showing import as_facts, manual, secrets_in, shown, spelled, starter_file
 
 SECRETS = ["key-of-anthropic", "key-of-m1", "postgresql://user:pass@host/db"]
 VARIABLES = {
@@ -24,12 +25,25 @@ def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
     rows = {row.path: row for row in shown(loaded)}
 
     assert not any(secret in repr(rows) for secret in SECRETS)
-    assert rows["database.url"].value == MASK
+    assert rows["database.url"].value == REDACTED
     assert rows["models"].value == [
-        {"id": "m1", "api_key": MASK, "description": "d"},
+        {"id": "m1", "api_key": REDACTED, "description": "d"},
         {"id": "m2"},
     ]
     assert not any(secret in repr(loaded.settings) for secret in SECRETS)
+
+
+def test_secrets_in_ordinary_values_are_recognised_by_their_shape(tmp_path: Path) -> None:
+    variables = {
+        "OPENAI_BASE_URL": "https://me:hunter22@example.org/v1",
+        "JUNTO_MODELS": json.dumps([{"id": "m", "baseUrl": "https://me:hunter22@x"}]),
+        "CLAUDE_SYSTEM_PROMPT": "the key is sk-ant-0123456789abcdefghij, keep it",
+    }
+    facts = as_facts(load(environment=variables, home=tmp_path, directory=tmp_path))
+
+    assert "hunter22" not in repr(facts)
+    assert "sk-ant" not in repr(facts)
+    assert facts["providers.openai.base_url"]["value"] == f"https://{REDACTED}@example.org/v1"
 
 
 def test_all_secrets_of_the_settings_are_known_to_the_redactor(tmp_path: Path) -> None:

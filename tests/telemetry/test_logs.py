@@ -13,6 +13,7 @@ import pytest
 from typing_extensions import override
 
 from junto.security.secrets import Redactor
+from junto.telemetry.files import SharedFileHandler
 from junto.telemetry.logs import Log, Sinks, logging_to
 from junto.telemetry.traces import current_trace, traced
 
@@ -40,7 +41,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.feature("F198", "F199", "F200", "F201", "F202", "F207", "F208")
+@pytest.mark.feature("F198", "F200", "F201", "F202", "F207", "F208")
 def test_each_kind_of_line_goes_to_its_file_with_time_and_trace(tmp_path: Path) -> None:
     directory = tmp_path / "made" / "logs"
 
@@ -106,11 +107,57 @@ def test_levels_decide_what_is_kept_and_libraries_speak_only_of_trouble() -> Non
     assert [json.loads(line)["event"] for line in lines] == ["news", "trouble"]
 
 
-def test_no_sink_means_silence() -> None:
-    with captured_stderr() as lines, logging_to(Sinks("debug", stderr=False), Redactor()):
-        Log.of("app").warning("anybody there?")
+SILENT = """
+from junto.security.secrets import Redactor
+from junto.telemetry.logs import Log, Sinks, logging_to
 
-    assert lines == []
+with logging_to(Sinks("debug", stderr=False), Redactor()):
+    Log.of("app").crash("anybody there?", ValueError("secret"))
+"""
+
+
+def test_no_sink_means_silence() -> None:
+    # In a process of its own, because pytest listens to everything.
+    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, check=True)
+
+    assert done.stdout + done.stderr == b""
+
+
+def test_a_full_file_is_set_aside_and_stays_private(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    first, second = SharedFileHandler(path, 300), SharedFileHandler(path, 300)
+
+    for number in range(40):
+        for handler in (first, second):  # as two processes would
+            handler.emit(logging.LogRecord("x", 20, "", 0, f"line {number:03}", (), None))
+    first.close()
+    second.close()
+
+    files = sorted(tmp_path.glob("x.log*"))
+    assert {"x.log.1", "x.log.2", "x.log.lock"} <= {file.name for file in files}
+    lines = "".join(file.read_text() for file in files).splitlines()
+    assert sorted(lines) == sorted([f"line {number:03}" for number in range(40)] * 2)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_only_so_many_old_files_are_kept(tmp_path: Path) -> None:
+    handler = SharedFileHandler(tmp_path / "x.log", 10)
+
+    for number in range(20):
+        handler.emit(logging.LogRecord("x", 20, "", 0, f"line {number:03}", (), None))
+    handler.close()
+
+    assert len(list(tmp_path.glob("x.log.[0-9]"))) == 5
+
+
+def test_a_caller_cannot_forge_lines_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    with captured_stderr() as lines, logging_to(Sinks("info"), Redactor()):
+        Log.of("app").info("x\nFORGED \x1b]0;pwn\x07", fact="a\nFORGED")
+
+    assert len(lines) == 1
+    assert "\x07" not in lines[0]
 
 
 def test_people_get_columns_instead_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +231,8 @@ def test_the_callers_trace_id_is_kept() -> None:
 
     with traced({"traceparent": f"00-{theirs}-b7ad6b7169203331-01"}) as trace:
         assert trace == current_trace() == theirs
+    with traced(None, {"traceparent": f"00-{theirs}-b7ad6b7169203331-01"}) as trace:
+        assert trace == theirs
     with traced({"traceparent": "nonsense"}) as trace:
         assert len(trace) == 32
     assert current_trace() is None

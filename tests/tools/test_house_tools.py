@@ -64,6 +64,7 @@ async def test_get_env_shows_values_and_hides_secrets() -> None:
         "DSN_LIKE": "postgresql://me:hunter22@db",
         "CONFIGURED": "prefix-known-value-suffix",
         "EMPTY": "",
+        "LATIN": b"caf\xe9".decode("utf-8", "surrogateescape"),
     }
     tool = get_env(Environment(variables, Redactor(["known-value"])))
 
@@ -74,6 +75,7 @@ async def test_get_env_shows_values_and_hides_secrets() -> None:
     assert shown["PWD"][1]["value"] == "/home/me"
     assert shown["AUTHOR"][1]["value"] == "me"
     assert shown["EMPTY"][1] == {"key": "EMPTY", "isSet": True, "value": ""}
+    assert shown["LATIN"][1]["value"] == "caf\ufffd"
     for key in ("OPENAI_API_KEY", "INNOCENT", "DSN_LIKE", "CONFIGURED"):
         assert shown[key][1] == {"key": key, "isSet": True}
         assert shown[key][0] == f"{key} is set. It looks like a secret, so its value is not shown."

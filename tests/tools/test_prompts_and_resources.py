@@ -3,7 +3,7 @@ from typing import Any, cast
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import GetPromptRequestParams
+from mcp_types import CompletionArgument, GetPromptRequestParams, PromptReference
 
 from junto.tools.completions import Completions
 from junto.tools.prompts import Prompts, house_prompts
@@ -32,7 +32,7 @@ async def test_prompts_carry_what_was_filled_in() -> None:
     assert "attention to security" in review
     assert "to a child" in explained
     assert all(part in debugged for part in ("```\nE\n```", "```\nC\n```", "Tried already: T"))
-    assert "Ask the model m1 with the tool `chat`" in opinion
+    assert "Ask the model m1 to check" in opinion
 
 
 async def test_prompts_stand_without_what_is_optional() -> None:
@@ -110,11 +110,25 @@ def test_resources_and_templates_are_listed() -> None:
     assert RESOURCES.templates(None)["resourceTemplates"][0]["uriTemplate"] == "x://{y}"
 
 
-def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
-    completions = Completions({"modelId": lambda: ["gpt-son", "sonnet", "opus"]})
+def completed(
+    values: dict[str, list[str]], prompt: str, argument: str, typed: str
+) -> dict[str, Any]:
+    known = {name: (lambda these=these: these) for name, these in values.items()}
+    result: dict[str, Any] = Completions(known, Prompts(house_prompts())).of(
+        PromptReference(name=prompt), CompletionArgument(name=argument, value=typed)
+    )["completion"]
+    return result
 
-    assert completions.of("modelId", "SON")["completion"]["values"] == ["sonnet", "gpt-son"]
-    assert completions.of("other", "x")["completion"] == {
+
+def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
+    values = {"modelId": ["gpt-son", "sonnet", "opus"]}
+
+    found = completed(values, "second_opinion", "modelId", "SON")
+    assert found["values"] == ["sonnet", "gpt-son"]
+    assert completed(values, "code_review", "modelId", "SON")["values"] == []
+    with pytest.raises(MCPError, match="Unknown prompt: poem"):
+        completed(values, "poem", "modelId", "")
+    assert completed(values, "code_review", "language", "x") == {
         "values": [],
         "total": 0,
         "hasMore": False,
@@ -122,9 +136,11 @@ def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
 
 
 def test_completions_are_at_most_a_hundred() -> None:
-    many = Completions({"n": lambda: [str(number) for number in range(150)]}).of("n", "")
+    many = {"language": [str(number) for number in range(150)]}
 
-    assert (len(many["completion"]["values"]), many["completion"]["hasMore"]) == (100, True)
+    found = completed(many, "code_review", "language", "")
+
+    assert (len(found["values"]), found["hasMore"]) == (100, True)
 
 
 @pytest.mark.feature("F017", "F237")
@@ -143,5 +159,6 @@ def test_a_server_needs_a_name_a_version_and_short_instructions(wrong: dict[str,
             resources=nothing,
             prompts=nothing,
             completions=nothing,
+            redactor=nothing,
             **parts,
         )

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +312,6 @@ async def test_every_call_is_counted_timed_and_audited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (asyncio.CancelledError(), "Cancelled"),
         (MCPError(-32602, "x"), "ProtocolError"),
         (ZeroDivisionError(), "Crash"),
     ],
@@ -330,6 +328,41 @@ async def test_what_is_not_a_foreseen_failure_is_counted_and_let_through(
     assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 1
 
 
+async def test_a_call_that_is_stopped_is_counted_and_stays_stopped() -> None:
+    metrics, started = Metrics(), asyncio.Event()
+
+    async def wait(_order: Order, _call: Call) -> Answer:
+        started.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    offered = registry(ordering(wait), metrics=metrics)
+    running = asyncio.create_task(offered.call(call("place_order", itemName="x")))
+    await started.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    labels = {"tool": "place_order", "outcome": "Cancelled"}
+    assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 1
+
+
+async def test_unknown_tools_are_counted_as_one() -> None:
+    metrics = Metrics()
+
+    for name in ("fly", "swim"):
+        with pytest.raises(MCPError):
+            await registry(ordering(), metrics=metrics).call(call(name))
+
+    labels = {"tool": "unknown", "outcome": "ProtocolError"}
+    assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 2
+
+
+def test_two_tools_may_not_answer_to_one_name() -> None:
+    with pytest.raises(ValueError, match="two tools answer to placeOrder"):
+        registry(ordering(), ordering(name="placeOrder"))
+
+
 async def test_a_result_without_a_text_of_its_own_reads_as_json() -> None:
     class Plain(Result):
         some_value: int
@@ -339,7 +372,3 @@ async def test_a_result_without_a_text_of_its_own_reads_as_json() -> None:
 
 def test_a_tool_that_says_nothing_about_itself_counts_as_dangerous() -> None:
     assert Hints() == Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
-
-
-def test_audit_costs_nothing_when_nobody_listens() -> None:
-    assert not logging.getLogger("junto.audit").isEnabledFor(logging.INFO)

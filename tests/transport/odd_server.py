@@ -14,6 +14,7 @@ from pydantic import Field
 
 from junto.domain.errors import NotFoundError
 from junto.security.secrets import Redactor
+from junto.settings.tree import Http
 from junto.telemetry.logs import Sinks, logging_to
 from junto.telemetry.metrics import Metrics
 from junto.tools.completions import Completions
@@ -23,7 +24,8 @@ from junto.tools.registry import Registry
 from junto.tools.resources import Resource, Resources
 from junto.tools.surface import Surface
 from junto.tools.tool import Answer, Arguments, Call, Group, Result, Tool
-from junto.transport.http import HttpOptions, Views, application, listening, serve_http
+from junto.transport.descriptors import claim
+from junto.transport.http import Views, application, listening, serve_http
 from junto.transport.protocol import server_of
 from junto.transport.stdio import serve_stdio
 
@@ -67,6 +69,17 @@ async def crash(_arguments: Odd, _call: Call) -> Answer:
     raise RuntimeError("internal detail /secret/path")
 
 
+async def stopped(_arguments: Odd, _call: Call) -> Answer:
+    work = asyncio.create_task(asyncio.sleep(600))
+    asyncio.get_running_loop().call_soon(work.cancel)
+    await work
+    return Said(said="never")
+
+
+async def wrong(_arguments: Odd, _call: Call) -> Answer:
+    return Said.model_validate({"said": 5})
+
+
 async def lost() -> str:
     raise NotFoundError("It was here yesterday.")
 
@@ -78,7 +91,7 @@ async def broken() -> str:
 def surface() -> Surface:
     tools = [
         Tool(name=run.__name__, title="", description=".", group=Group.KIT, arguments=Odd, run=run)
-        for run in (slow, noisy, crash)
+        for run in (slow, noisy, crash, stopped, wrong)
     ]
     resources = [
         Resource(uri=f"odd://{read.__name__}", name="x", title="", description="", read=read)
@@ -93,12 +106,13 @@ def surface() -> Surface:
         tools=Registry(tools, guard=Guard(Metrics(), Redactor())),
         resources=Resources(resources),
         prompts=Prompts(()),
-        completions=Completions({}),
+        completions=Completions({}, Prompts(())),
+        redactor=Redactor(),
     )
 
 
 async def over_http(*, json_only: bool) -> None:
-    options = HttpOptions(drain=10, request_timeout=1, max_body_bytes=100_000, json_only=json_only)
+    options = Http(port=0, drain=1, request_timeout=3, max_body_bytes=100_000, json_only=json_only)
     views = Views(health=lambda: {"status": "ok"}, metrics=bytes, page=str)
     with listening(options) as listener:
         tell(f"serves MCP at http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
@@ -108,8 +122,9 @@ async def over_http(*, json_only: bool) -> None:
 def main() -> None:
     with logging_to(Sinks("warning"), Redactor()):
         if sys.argv[1] == "stdio":
+            wire = claim()
             server = server_of(surface())
-            asyncio.run(serve_stdio(server, drain=float(sys.argv[2]), most_bytes=100_000))
+            asyncio.run(serve_stdio(server, wire, drain=float(sys.argv[2]), most_bytes=100_000))
         else:
             asyncio.run(over_http(json_only=sys.argv[1] == "json"))
 

@@ -2,6 +2,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def messages(output: bytes) -> list[Json]:
     return [json.loads(text) for text in output.splitlines()]
 
 
-@pytest.mark.feature("F001", "F010", "F238", "F245")
+@pytest.mark.feature("F001", "F010", "F245")
 def test_a_list_of_tools_can_be_had_by_a_pipe_without_a_handshake(tmp_path: Path) -> None:
     done = piped(tmp_path, TOOLS_LIST)
 
@@ -113,7 +114,7 @@ def test_discovery_carries_the_instructions_too(tmp_path: Path) -> None:
 
 
 def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
-    prompt = {"type": "ref/prompt", "name": "second_opinion"}
+    prompt = {"type": "ref/prompt", "name": "code_review"}
     asked = [
         request(1, "resources/read", uri="config://server"),
         request(2, "resources/read", uri="status://health"),
@@ -264,6 +265,8 @@ def test_a_foreseen_failure_outside_of_a_tool_is_a_protocol_error_with_its_sente
 
 
 GARBAGE = {
+    b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}': -32600,
+    b'{"jsonrpc":"2.0","id":"\\ud800","method":1}': -32600,
     b"this is not json": -32700,
     b'{"half": ': -32700,
     b"\xff\xfe invalid utf-8": -32700,
@@ -335,19 +338,129 @@ def test_unknown_methods_and_mistaken_parameters_are_errors(tmp_path: Path) -> N
     assert alive["result"] == {}
 
 
-def test_a_client_that_stops_reading_and_leaves_ends_the_server(tmp_path: Path) -> None:
-    with odd_server(tmp_path, drain=5) as client:
+def test_a_client_that_closes_its_end_is_noticed(tmp_path: Path) -> None:
+    with odd_server(tmp_path, drain=600) as client:
         assert client.process.stdout
         client.send(call(1, "slow", text="x" * 90_000))
         client.process.stdout.close()
-        for number in range(2, 12):
-            with contextlib.suppress(BrokenPipeError):
-                client.send(call(number, "slow", text="x" * 90_000))
+
+        # Its input is still open, but there is nobody left to answer.
+        assert client.process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    "data", [b"x\n" * 3000, b"".join(request(f"{n}-" + "y" * 200, "ping") for n in range(900))]
+)
+def test_a_client_that_never_reads_is_let_go_of_when_it_ends(tmp_path: Path, data: bytes) -> None:
+    with odd_server(tmp_path, drain=0.5) as client:
         assert client.process.stdin
-        with contextlib.suppress(BrokenPipeError):
-            client.process.stdin.close()
+        client.process.stdin.write(data)
+        client.process.stdin.close()
 
         assert client.process.wait(SECONDS) == 0
+
+
+def test_a_client_that_never_reads_is_let_go_of_at_the_second_signal(tmp_path: Path) -> None:
+    with odd_server(tmp_path, drain=600) as client:
+        client.send(b"".join(call(n, "slow", text="x" * 1000) for n in range(200)))
+        client.send(call("last", "slow", seconds=600))
+        while told(client) != "started":
+            pass
+
+        client.process.send_signal(signal.SIGTERM)
+        client.process.send_signal(signal.SIGINT)
+
+        assert client.process.wait(SECONDS) == 0
+
+
+def test_too_many_calls_at_once_are_refused_one_by_one(tmp_path: Path) -> None:
+    with odd_server(tmp_path, drain=0.1) as client:
+        client.send(b"".join(call(number, "slow", seconds=600) for number in range(1001)))
+
+        refusal = client.receive()
+
+    assert (refusal["id"], refusal["error"]["code"]) == (1000, -32603)
+
+
+def test_one_socket_may_be_both_input_and_output(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with (
+        ours,
+        subprocess.Popen(
+            junto("mcp"),
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            env=clean_environment(tmp_path),
+            cwd=tmp_path,
+        ) as process,
+    ):
+        theirs.close()
+        ours.settimeout(SECONDS)
+        ours.sendall(request(1, "ping"))
+        answer = ours.recv(1000)
+        ours.shutdown(socket.SHUT_WR)
+
+        assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+        assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_descriptors_are_no_reason_to_crash(tmp_path: Path, closed: str) -> None:
+    command = " ".join(["printf '%s' '", request(1, "ping").decode().strip(), "' |", *junto("mcp")])
+
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"],
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert (b'"result"' in done.stdout) == (closed == "2>&-")
+
+
+def test_a_full_disk_is_a_client_that_is_gone(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            junto("mcp"),
+            input=request(1, "ping"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=clean_environment(tmp_path),
+            cwd=tmp_path,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_id_is_the_same_as_text_and_as_number(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(7, "slow", seconds=600))
+        assert told(client) == "started"
+        twice = client.ask("7", "ping")
+        client.send(notification("notifications/cancelled", requestId="7"))
+        assert told(client) == "cancelled"
+
+        code, rest = client.finish()
+
+    assert twice["error"]["message"] == "This id is already in use."
+    assert (code, rest) == (0, b"")
+
+
+def test_work_that_stops_by_itself_ends_its_call_and_no_other(tmp_path: Path) -> None:
+    with odd_server(tmp_path) as client:
+        client.send(call(1, "slow", seconds=0.3) + call(2, "stopped") + call(3, "wrong"))
+
+        answers = {answer["id"]: answer for answer in (client.receive() for _ in range(3))}
+
+    assert answers[2]["result"]["structuredContent"]["code"] == "Cancelled"
+    assert answers[3]["error"]["code"] == -32603
+    assert answers[1]["result"]["structuredContent"] == {"said": "done"}
 
 
 def test_files_serve_as_input_and_output_too(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The command `junto`."""
 
 import gc
+import os
+import sys
 from typing import NoReturn
 
 
@@ -11,9 +13,22 @@ def main() -> NoReturn:
     garbage would take a sixth of its time. Commands that stay call `settled` once they are up.
     """
     gc.disable()
-    from junto.cli.main import run
+    _open_descriptors()
+    try:
+        from junto.cli.main import run
 
-    run()
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _open_descriptors() -> None:
+    """Open what is closed of descriptors 0 to 2, or the next file would take its place."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def settled() -> None:

@@ -9,19 +9,18 @@ import click
 from junto.cli.table import table
 from junto.domain.errors import ConfigurationError, InputOutputError
 from junto.settings import Loaded
-from junto.settings.showing import shown, spelled, starter_file
+from junto.settings.models import model_warnings
+from junto.settings.showing import as_facts, shown, spelled, starter_file
 
 _WIDEST_VALUE = 60
 
 
 def show(loaded: Loaded, *, as_json: bool) -> None:
     """Print every setting, its value and its origin."""
-    rows = shown(loaded)
     if as_json:
-        facts = {row.path: {"value": row.value, "origin": str(row.origin)} for row in rows}
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(json.dumps(as_facts(loaded), indent=2))
         return
-    body = [(row.path, _short(spelled(row.value)), str(row.origin)) for row in rows]
+    body = [(row.path, _short(spelled(row.value)), str(row.origin)) for row in shown(loaded)]
     click.echo(table([("SETTING", "VALUE", "FROM"), *body]))
 
 
@@ -35,13 +34,13 @@ def init(path: Path, *, only_print: bool) -> None:
     if only_print:
         click.echo(starter_file(), nl=False)
         return
-    if path.exists():
-        raise ConfigurationError(f"{path} exists already and is left as it is.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Keys may end up in it, so it is nobody else's to read.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
+        if path.exists():
+            raise ConfigurationError(f"{path} exists already and is left as it is.") from None
         raise InputOutputError(f"{path} cannot be written: {error.strerror}.") from error
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(starter_file())
@@ -49,8 +48,17 @@ def init(path: Path, *, only_print: bool) -> None:
 
 
 def check(loaded: Loaded) -> None:
-    """Say that the configuration is sound, and what is odd about it."""
-    for warning in loaded.warnings:
+    """Build everything from the configuration, then say that it is sound, or odd.
+
+    Raises:
+        ConfigurationError: the settings do not fit together.
+    """
+    from junto.app import running
+    from junto.transport.http import check_host
+
+    with running(loaded, default_level="error"):
+        check_host(loaded.settings.http.host)
+    for warning in (*loaded.warnings, *model_warnings(loaded.settings)):
         click.echo(f"warning: {warning}", err=True)
     files = ", ".join(str(path) for path in loaded.files) or "no file"
     changed = sum(origin.kind != "default" for origin in loaded.origins.values())

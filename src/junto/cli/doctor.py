@@ -1,7 +1,7 @@
 """`junto doctor`: the checks, one line each, with the fix."""
 
+import errno
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -20,7 +20,6 @@ from junto.settings import Loaded
 from junto.settings.models import configured_models
 from junto.settings.tree import LogOutput, Settings
 
-_OLDEST_PYTHON = (3, 11)
 _ROUND_TRIP_SECONDS = 30
 _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 _MARKS = {"ok": "✓", "warning": "!", "broken": "✗"}
@@ -36,10 +35,10 @@ class Finding:
     fix: str = ""
 
 
-def examine(load: Callable[[], Loaded], *, as_json: bool) -> int:
+def examine(load: Callable[[], Loaded], config: Path | None = None, *, as_json: bool) -> int:
     """Run every check and print what it found; return the exit code."""
     findings = []
-    for finding in _findings(load):
+    for finding in _findings(load, config):
         findings.append(finding)
         if not as_json:
             _tell(finding)
@@ -55,8 +54,9 @@ def _tell(finding: Finding) -> None:
         click.echo(f"    {finding.fix}")
 
 
-def _findings(load: Callable[[], Loaded]) -> Iterator[Finding]:
-    yield _python()
+def _findings(load: Callable[[], Loaded], config: Path | None) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("Python", "ok", f"{version}, Junto {__version__}")
     try:
         loaded = load()
     except JuntoError as error:
@@ -69,15 +69,7 @@ def _findings(load: Callable[[], Loaded]) -> Iterator[Finding]:
     if settings.logging.output in (LogOutput.FILES, LogOutput.BOTH):
         yield _writable("logs", log_directory(settings), "logging.directory")
     yield _port(settings.http.host, settings.http.port)
-    yield _round_trip()
-
-
-def _python() -> Finding:
-    version = ".".join(map(str, sys.version_info[:3]))
-    detail = f"{version}, Junto {__version__}"
-    if sys.version_info < _OLDEST_PYTHON:
-        return Finding("Python", "broken", detail, "Junto needs Python 3.11 or newer.")
-    return Finding("Python", "ok", detail)
+    yield _round_trip(config)
 
 
 def _configuration(loaded: Loaded) -> Iterator[Finding]:
@@ -127,16 +119,19 @@ def _port(host: str, port: int) -> Finding:
         try:
             probe.bind((host, port))
         except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                detail = f"{host}:{port} cannot be had: {error.strerror}"
+                return Finding("port", "broken", detail, "Set http.host to 127.0.0.1.")
             return Finding(
                 "port",
                 "warning",
-                f"{host}:{port} {_holder(host, port) or error.strerror}",
+                f"{host}:{port} {_holder(host, port)}",
                 "Fine if that is Junto; otherwise use --port, or http.port in the file.",
             )
     return Finding("port", "ok", f"{host}:{port} is free")
 
 
-def _holder(host: str, port: int) -> str | None:
+def _holder(host: str, port: int) -> str:
     """Ask whoever holds the port whether it is Junto."""
     import http.client
 
@@ -151,10 +146,11 @@ def _holder(host: str, port: int) -> str | None:
         connection.close()
 
 
-def _round_trip() -> Finding:
+def _round_trip(config: Path | None) -> Finding:
     """Start `junto mcp` as a client would, and ask it for its tools."""
     question = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
-    command = [sys.executable, "-m", "junto", "mcp"]
+    chosen = ["--config", str(config)] if config else []
+    command = [sys.executable, "-m", "junto", "mcp", *chosen]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
             command,
@@ -162,7 +158,6 @@ def _round_trip() -> Finding:
             capture_output=True,
             timeout=_ROUND_TRIP_SECONDS,
             check=False,
-            env=os.environ,
         )
         tools = json.loads(done.stdout)["result"]["tools"]
     except (OSError, ValueError, KeyError, subprocess.TimeoutExpired):

@@ -1,5 +1,7 @@
 """The commands and their options; what each does is imported when it is called."""
 
+import contextlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +23,7 @@ _CONFIG = click.Path(dir_okay=False, path_type=Path)
 def run() -> NoReturn:
     """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
     try:
-        junto(prog_name="junto", standalone_mode=False)
-    except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
+        sys.exit(junto(prog_name="junto", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -32,7 +32,10 @@ def run() -> NoReturn:
     except JuntoError as error:
         click.echo(f"junto: {error.message}", err=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
-    sys.exit(0)
+    except OSError as error:  # a full disk behind standard output, a closed pipe
+        with contextlib.suppress(OSError):
+            click.echo(f"junto: {error.strerror}", err=True)
+        os._exit(1)  # leaving in the ordinary way would write what is left, and fail again
 
 
 @click.group(context_settings=_CONTEXT)
@@ -61,18 +64,18 @@ def _loaded(config: Path | None, log_level: str | None, **flags: Any) -> Loaded:
 @_with_settings
 def serve(host: str | None, port: int | None, config: Path | None, log_level: str | None) -> None:
     """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it."""
-    from junto.cli.serving import over_http
+    from junto.cli import http
 
-    over_http(_loaded(config, log_level, **{"http.host": host, "http.port": port}))
+    http.serve(_loaded(config, log_level, **{"http.host": host, "http.port": port}))
 
 
 @junto.command()
 @_with_settings
 def mcp(config: Path | None, log_level: str | None) -> None:
     """Serve MCP on standard input and output, for a client that starts this command."""
-    from junto.cli.serving import over_stdio
+    from junto.cli import stdio
 
-    over_stdio(_loaded(config, log_level))
+    stdio.serve(_loaded(config, log_level))
 
 
 @junto.group()
@@ -116,4 +119,4 @@ def doctor(config: Path | None, log_level: str | None, *, as_json: bool) -> None
     """Check everything that could be wrong, and say how to mend it."""
     from junto.cli.doctor import examine
 
-    sys.exit(examine(lambda: _loaded(config, log_level), as_json=as_json))
+    sys.exit(examine(lambda: _loaded(config, log_level), config, as_json=as_json))

@@ -19,7 +19,8 @@ def zone_named(name: str) -> tzinfo:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         # ZoneInfo opens a file of that name: "../x" is a ValueError, a folder an OSError.
         raise InvalidInputError(
-            f"timezone: there is no zone called {name!r}. Use an IANA name such as Europe/Paris."
+            f"timezone: there is no zone called {name[:100]!r}. "
+            "Use an IANA name such as Europe/Paris."
         ) from None
 
 

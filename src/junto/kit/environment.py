@@ -13,7 +13,6 @@ class Variable:
     key: str
     is_set: bool
     value: str | None = None
-    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +28,7 @@ class Environment:
         if value is None:
             return Variable(key, is_set=False)
         if self.redactor.is_secret(key, value):
-            return Variable(key, is_set=True, secret=True)
-        return Variable(key, is_set=True, value=value)
+            return Variable(key, is_set=True)
+        # What is not text in the environment comes as surrogates, which cannot be sent.
+        sendable = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return Variable(key, is_set=True, value=sendable)

@@ -1,6 +1,7 @@
 """Recognising secrets by name and by value, and taking them out of text."""
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -10,33 +11,46 @@ from urllib.parse import quote
 REDACTED = "[redacted]"
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# A word of a name that ends in one of these is a secret: PGPASSWORD, githubToken, CLIENT_SECRETS.
+# A word of a name that ends in one of these tells: PGPASSWORD, githubToken, CLIENT_SECRETS, DBPASS.
 _TELLING = re.compile(
-    r"(password|passwd|passphrase|secret|token|credential|apikey|privatekey)s?$", re.IGNORECASE
+    r"(?:password|passwd|passphrase|pass|pwd|secret|token|credential|cred|key|jwt|dsn)s?$"
+    r"|^(?:auth|authorization|cookie|pat)$"
 )
-# These tell only as a whole word among others: API_KEY and DB_PWD, but not PWD, KEYBOARD, AUTHOR.
-_HINTS = frozenset({"key", "keys", "auth", "pwd", "pass", "authorization", "cookie", "dsn"})
-_INNOCENT = re.compile(r"\d{1,9}|true|false|yes|no|on|off|", re.IGNORECASE)
+# Words that only happen to end so; PWD and OLDPWD are folders.
+_INNOCENT_WORDS = frozenset(
+    {"oldpwd", "compass", "bypass", "monkey", "turkey", "hockey", "jockey", "donkey", "whiskey"}
+)
+# The name of a place, a number or a switch about secrets is none: TOKEN_ENDPOINT, SSH_AUTH_SOCK.
+_ABOUT = frozenset(
+    {"sock", "dir", "directory", "file", "path", "endpoint", "host", "port", "enabled", "mode"}
+)
+_COUNTS = frozenset({"max", "min", "budget", "limit", "count", "ttl", "timeout", "size", "tokens"})
+_SWITCH = re.compile(r"true|false|yes|no|on|off|", re.IGNORECASE)
+_NUMBER = re.compile(r"[\d.,_]{1,20}")
 
+# Every repetition has an end, so that no text, however made, takes more than linear time.
 _SHAPES = re.compile(
     r"""
-      (?P<pem>-----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z))
-    | (?P<scheme>(?i:\b(?:bearer|basic)\s+))[A-Za-z0-9._~+/=-]{8,}
-    | (?P<url>\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+(?=@)
-    | (?P<named>(?i:\b(?:api[_-]?key|access[_-]?token|x-api-key|password|passwd|secret|token)
-        ["']?\s*[=:]\s*["']?))[^\s"'&,;}]{6,}
+      (?P<pem>-----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----
+        [^-]{0,20000}(?:-----END\ [A-Z ]{0,40}PRIVATE\ KEY-----)?)
+    | (?P<scheme>(?i:\b(?:bearer|basic|token)\s{1,4}))(?=\S{0,200}[\d=_.-])[\w.~+/=-]{8,4000}
+    | (?P<url>(?i:\b[a-z][a-z0-9+.-]{0,30}://))
+        (?:[^\s/@:]{0,200}:[^\s/]{1,500}|[^\s/@:]{16,500})(?=@)
+    | (?P<hook>https://hooks\.slack\.com/services/)[\w/]{8,200}
+    | (?P<named>(?i:\b(?:api[_-]?key|access[_-]?token|x-api-key|(?:shared)?(?:access|account)key
+        |password|passwd|pwd|secret|token)["']?\s{0,4}[=:]\s{0,4}["']?))[^\s"'&,;}]{6,4000}
     | \b(?:
-        sk-[A-Za-z0-9_-]{16,}            # Anthropic, OpenAI, OpenRouter
-      | (?:sk|rk|pk)_(?:live|test)_\w{10,}
-      | AIza[A-Za-z0-9_-]{30,}           # Google
-      | ya29\.[A-Za-z0-9_-]{20,}
-      | gh[pousr]_[A-Za-z0-9]{20,} | github_pat_\w{20,} | glpat-[A-Za-z0-9_-]{16,}
-      | xox[abeoprs]-[A-Za-z0-9-]{10,}
+        sk-[A-Za-z0-9_-]{16,500}            # Anthropic, OpenAI, OpenRouter
+      | (?:sk|rk|pk)_(?:live|test)_\w{10,200}
+      | AIza[A-Za-z0-9_-]{30,100}           # Google
+      | ya29\.[A-Za-z0-9_-]{20,500}
+      | gh[pousr]_[A-Za-z0-9]{20,300} | github_pat_\w{20,300} | glpat-[A-Za-z0-9_-]{16,100}
+      | xox[abeoprs]-[A-Za-z0-9-]{10,300}
       | (?:AKIA|ASIA)[A-Z0-9]{16}
-      | hf_[A-Za-z0-9]{20,} | gsk_[A-Za-z0-9]{20,} | xai-[A-Za-z0-9]{20,} | npm_[A-Za-z0-9]{30,}
-      | pypi-[A-Za-z0-9_-]{40,} | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-      | junto_[A-Za-z0-9_-]{20,}
-      | eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*   # JSON web tokens
+      | hf_[A-Za-z0-9]{20,100} | gsk_[A-Za-z0-9]{20,200} | xai-[A-Za-z0-9]{20,200}
+      | npm_[A-Za-z0-9]{30,100} | pypi-[A-Za-z0-9_-]{40,500}
+      | SG\.[A-Za-z0-9_-]{16,100}\.[A-Za-z0-9_-]{16,100}
+      | eyJ[A-Za-z0-9_-]{10,500}\.[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{0,1000}   # web tokens
     )
     """,
     re.VERBOSE,
@@ -52,9 +66,22 @@ _SHORTEST_KNOWN = 6
 def is_secret_name(name: str) -> bool:
     """Tell whether a variable, header or field of this name usually holds a secret."""
     words = [word.lower() for word in _WORD.findall(name)]
-    if any(_TELLING.search(word) for word in words) or _TELLING.search("".join(words[-2:])):
+    whole = "".join(words)
+    if not words or words[-1] in _ABOUT or whole in ("pwd", "oldpwd"):
+        return False
+    return (
+        any(_TELLING.search(word) and word not in _INNOCENT_WORDS for word in words)
+        or bool(len(words) > 1 and _TELLING.search("".join(words[-2:])))
+        or whole.endswith(("password", "secret", "token"))
+    )
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    """Tell whether a value is so plain that its name does not matter: a switch, or a count."""
+    if _SWITCH.fullmatch(value):
         return True
-    return len(words) > 1 and any(word in _HINTS for word in words)
+    counts = not _COUNTS.isdisjoint(word.lower() for word in _WORD.findall(name))
+    return counts and _NUMBER.fullmatch(value) is not None
 
 
 class Redactor:
@@ -76,7 +103,7 @@ class Redactor:
 
     def is_secret(self, name: str, value: str) -> bool:
         """Tell whether the variable `name` with this value must not be shown."""
-        if is_secret_name(name) and not _INNOCENT.fullmatch(value):
+        if is_secret_name(name) and not _is_harmless(name, value):
             return True
         return self.text(value) != value
 
@@ -89,10 +116,14 @@ class Redactor:
                 return dict(facts)
         return {name: self._fact(name, value) for name, value in facts.items()}
 
+    def anonymous(self, value: Any) -> Any:
+        """Return a value without secrets, whatever its name is."""
+        return self._fact("", value)
+
     def _fact(self, name: str, value: Any) -> Any:
         if not isinstance(value, str) and isinstance(value, _Flat):
             return value
-        if is_secret_name(name) and not _INNOCENT.fullmatch(str(value)):
+        if is_secret_name(name) and not _is_harmless(name, str(value)):
             return REDACTED
         if isinstance(value, Mapping):
             return {self.text(str(key)): self._fact(str(key), v) for key, v in value.items()}
@@ -102,11 +133,12 @@ class Redactor:
 
 
 def _spellings(secret: str) -> set[str]:
-    """Return the forms in which a secret may turn up: as it is, in a URL, in a header."""
+    """Return the forms in which a secret may turn up: plain, in a URL, in a header, in quotes."""
     encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
-    return {secret, quote(secret, safe=""), encoded}
+    quoted = {repr(secret)[1:-1], json.dumps(secret)[1:-1]}
+    return {secret, quote(secret, safe=""), encoded} | quoted
 
 
 def _keep_label(match: re.Match[str]) -> str:
-    label = match["scheme"] or match["url"] or match["named"] or ""
+    label = match["scheme"] or match["url"] or match["hook"] or match["named"] or ""
     return label + REDACTED

@@ -6,10 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from junto.domain.errors import ConfigurationError
 from junto.settings.leaves import leaves
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_MERGE = "tag:yaml.org,2002:merge"
+# What PyYAML lets through when a value is not what its tag says.
+_CHOKES = (ValueError, KeyError, AttributeError, TypeError, RecursionError)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -27,26 +32,53 @@ def read_file(
     document = _parsed(path)
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path}: it should hold settings such as `http:`, one per line.")
-    return {
-        key: _filled(value, environment, f"{path}: {key}")
-        for key, value in _flat(document, "", path, renamed or {})
-    }
+    values: dict[str, Any] = {}
+    for key, value in _flat(document, "", path, renamed or {}):
+        if key in values:
+            raise ConfigurationError(f"{path}: {key}: it stands here twice, in two spellings.")
+        try:
+            values[key] = _filled(value, environment, f"{path}: {key}")
+        except RecursionError:
+            raise ConfigurationError(f"{path}: {key}: it contains itself.") from None
+    return values
 
 
 def _parsed(path: Path) -> Any:
     import yaml  # most starts have no file and need no parser
 
     try:
-        return yaml.safe_load(path.read_text("utf-8")) or {}
+        document = yaml.load(path.read_text("utf-8"), _strict_loader())  # noqa: S506 - a safe one
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not UTF-8 text.") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, *_CHOKES) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
         problem = getattr(error, "problem", None) or "not valid YAML"
         raise ConfigurationError(f"{path}: {where}: {problem}.") from error
+    return {} if document is None else document
+
+
+def _strict_loader() -> Any:
+    import yaml
+
+    class Strict(yaml.SafeLoader):
+        """Refuses a key that stands twice, which YAML otherwise takes without a word."""
+
+        @override
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            seen = set()
+            for key, _ in node.value:
+                if key.tag != _MERGE and key.value in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"{key.value} stands here twice", problem_mark=key.start_mark
+                    )
+                if isinstance(key.value, str):
+                    seen.add(key.value)
+            return super().construct_mapping(node, deep)
+
+    return Strict
 
 
 def _flat(

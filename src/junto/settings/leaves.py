@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
@@ -22,6 +22,11 @@ class Leaf:
     def variable(self) -> str:
         """Return the environment variable that sets it."""
         return "JUNTO_" + self.path.upper().replace(".", "_")
+
+    @property
+    def is_list(self) -> bool:
+        """Return whether it holds several values."""
+        return get_origin(self.field.annotation) is tuple
 
     @property
     def is_secret(self) -> bool:

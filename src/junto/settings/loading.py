@@ -1,5 +1,6 @@
 """Joining flags, environment, old names, files and defaults into one tree that knows its origin."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError
+from junto.security.secrets import Redactor
 from junto.settings.aliases import (
     ALIASES,
     POLYBRAIN_CONFIG_PATH,
@@ -62,6 +64,9 @@ class _Value:
 
 _Layer = dict[str, _Value]
 
+_shapes = Redactor()
+_LONGEST_QUOTE = 80
+
 
 def load(
     flags: Mapping[str, Any] | None = None,
@@ -78,11 +83,11 @@ def load(
     Raises:
         ConfigurationError: a value is not what its setting takes; the message names its source.
     """
-    variables = {k: v for k, v in (os.environ if environment is None else environment).items() if v}
-    home = home or Path.home()
-    files = tuple(_files(config, variables, home, directory or Path.cwd()))
+    everything = os.environ if environment is None else environment
+    variables = {name: value for name, value in everything.items() if value}
+    files = tuple(_files(config, variables, home or _home(), directory or Path()))
     layers = [_flags(flags or {}), _environment(variables), _aliases(variables)]
-    layers += [_file(path, variables, foreign=foreign) for path, foreign in files]
+    layers += [_file(path, everything, foreign=foreign) for path, foreign in files]
     chosen = {
         path: next(layer[path] for layer in layers if path in layer)
         for path in leaves()
@@ -108,16 +113,31 @@ def _files(
     else:
         xdg = Path(variables.get("XDG_CONFIG_HOME", home / ".config"))
         usual = (directory / "junto.yaml", xdg / "junto" / "config.yaml")
-        yield from ((path, False) for path in usual if path.is_file())
+        yield from ((path, False) for path in usual if _is_file(path))
     if POLYBRAIN_CONFIG_PATH in variables:
         yield _existing(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH), True
-    elif (home / ".polybrain.yaml").is_file():
+    elif _is_file(home / ".polybrain.yaml"):
         yield home / ".polybrain.yaml", True
 
 
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without an entry anywhere
+        return Path("/nonexistent")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # not ours to look at, or no path at all
+        return False
+
+
 def _existing(path: Path, said_by: str) -> Path:
-    path = path.expanduser()
-    if not path.is_file():
+    with contextlib.suppress(RuntimeError):  # there is no such user
+        path = path.expanduser()
+    if not _is_file(path):
         raise ConfigurationError(
             f"{said_by}={path}: there is no such file. `junto config init --path {path}` makes one."
         )
@@ -157,7 +177,7 @@ def _read(alias: Alias, value: str) -> Any:
         return alias.read(value)
     except (ValueError, KeyError):
         raise ConfigurationError(
-            f"{alias.variable}={value!r}: it takes {alias.takes or takes(alias.path)}."
+            f"{alias.variable}={_quoted(value)}: it takes {alias.takes or takes(alias.path)}."
         ) from None
 
 
@@ -174,7 +194,7 @@ def _validated(chosen: _Layer) -> Settings:
         node = tree
         for branch in branches:
             node = node.setdefault(branch, {})
-        node[name] = _structured(value.raw)
+        node[name] = _structured(value.raw) if leaves()[path].is_list else value.raw
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -183,12 +203,10 @@ def _validated(chosen: _Layer) -> Settings:
 
 
 def _structured(raw: Any) -> Any:
-    """Parse what an environment variable holds as JSON, if it is a list or an object."""
-    if isinstance(raw, str) and raw.lstrip()[:1] in ("[", "{"):
-        try:
+    """Parse a list that is written as JSON, as it is in an environment variable."""
+    if isinstance(raw, str) and raw.lstrip().startswith("["):
+        with contextlib.suppress(ValueError, RecursionError):
             return json.loads(raw)
-        except ValueError:
-            return raw
     return raw
 
 
@@ -203,8 +221,14 @@ def _problem(detail: ErrorDetails, chosen: _Layer) -> str:
     inside = ".".join(location[path.count(".") + 1 :])
     if inside:
         return f"{_source(origin, path)}: {inside}: {detail['msg'].lower()}."
-    shown = "" if leaves()[path].is_secret else f"={chosen[path].raw!r}"
+    shown = "" if leaves()[path].is_secret else f"={_quoted(chosen[path].raw)}"
     return f"{_source(origin, path)}{shown}: it takes {takes(path)}."
+
+
+def _quoted(value: Any) -> str:
+    """Return a value as it may be shown: somebody may have put a key where it does not belong."""
+    text = repr(value)
+    return _shapes.text(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
 
 
 def _source(origin: Origin, path: str) -> str:

@@ -11,6 +11,15 @@ def configured_models(settings: Settings) -> tuple[Model, ...]:
     return tuple(_model(entry, default=entry.id == default) for entry in entries)
 
 
+def model_warnings(settings: Settings) -> tuple[str, ...]:
+    """Say what is odd about the models that the settings name."""
+    ids = [entry.id for entry in settings.models]
+    if ids and settings.default_model not in (None, *ids):
+        known = ", ".join(ids)
+        return (f"default_model is {settings.default_model}, which is not among: {known}.",)
+    return ()
+
+
 def _model(entry: ModelEntry, *, default: bool) -> Model:
     return Model(
         id=entry.id,

@@ -9,11 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
+from junto.security.secrets import REDACTED, Redactor
 from junto.settings.leaves import Leaf, leaves, takes
 from junto.settings.loading import Loaded, Origin
 from junto.settings.tree import Settings
-
-MASK = "********"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,22 @@ class Shown:
 
 
 def shown(loaded: Loaded) -> list[Shown]:
-    """Return every setting in the order of the tree, with secrets masked."""
+    """Return every setting in the order of the tree, without secrets.
+
+    They are masked by their type; what an operator has hidden in an ordinary value, such as a
+    password in an address, is recognised by its shape.
+    """
+    redactor = Redactor(secrets_in(loaded.settings))
+    plain = {path: _plain(value_at(loaded.settings, path)) for path in leaves()}
     return [
-        Shown(path, _plain(value_at(loaded.settings, path)), loaded.origins[path])
-        for path in leaves()
+        Shown(path, redactor.anonymous(value), loaded.origins[path])
+        for path, value in plain.items()
     ]
+
+
+def as_facts(loaded: Loaded) -> dict[str, dict[str, Any]]:
+    """Return every setting by its path, with its value and its origin, for programs."""
+    return {row.path: {"value": row.value, "origin": str(row.origin)} for row in shown(loaded)}
 
 
 def value_at(settings: Settings, path: str) -> Any:
@@ -54,7 +64,7 @@ def _plain(value: Any) -> Any:
     """Turn a value into what JSON can say, without its secrets."""
     match value:
         case SecretStr():
-            return MASK
+            return REDACTED
         case BaseModel():
             fields = type(value).model_fields
             return {name: _plain(getattr(value, name)) for name in fields if name in _given(value)}

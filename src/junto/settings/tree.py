@@ -35,11 +35,24 @@ def _zone(name: str) -> str:
     return name
 
 
+def _folder(path: Path) -> Path:
+    """Expand `~`, and refuse what no path can hold."""
+    if "\0" in str(path):
+        raise ValueError("no path")
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # there is no such user
+        raise ValueError("no path") from error
+
+
 Duration = Annotated[
     float,
     BeforeValidator(_seconds),
-    Field(ge=0, json_schema_extra={"takes": "a duration such as 90s, 12h or 30d"}),
+    Field(
+        ge=0, allow_inf_nan=False, json_schema_extra={"takes": "a duration such as 90s, 12h or 30d"}
+    ),
 ]
+Folder = Annotated[Path, AfterValidator(_folder)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 TimeZone = Annotated[
     str,
@@ -152,7 +165,7 @@ class Agent(Section):
     """Claude Code as a tool: its defaults, which a call may override where allowed."""
 
     enabled: bool = Field(default=True, description="whether the tool is offered at all")
-    cwd: Path | None = Field(None, description="where it works; the working directory if unset")
+    cwd: Folder | None = Field(None, description="where it works; the working directory if unset")
     model: str | None = Field(None, description="the model it uses; its own choice if unset")
     permission_mode: PermissionMode = Field(
         PermissionMode.ACCEPT_EDITS, description="how far it may go without asking"
@@ -191,7 +204,9 @@ class Http(Section):
         (), description="web origins to accept besides loopback, as https://example.org"
     )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="the largest request")
-    request_timeout: Duration = Field(30, description="how long a client may take to send one")
+    request_timeout: Duration = Field(
+        30, gt=0, description="how long a client may take to send one"
+    )
     drain: Duration = Field(30, description="how long running calls may go on at shutdown")
 
 
@@ -209,7 +224,7 @@ class Logging(Section):
     level: LogLevel | None = Field(
         None, description="the least important lines to keep; warning on stdio, info on HTTP"
     )
-    directory: Path | None = Field(
+    directory: Folder | None = Field(
         None, description="where log files go; the state directory's logs folder if unset"
     )
 
@@ -241,6 +256,6 @@ class Settings(Section):
     logging: Logging = Logging()
     database: Database = Database()
     redis: Redis = Redis()
-    state_directory: Path | None = Field(
+    state_directory: Folder | None = Field(
         None, description="where Junto keeps its files; the platform's data directory if unset"
     )

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from junto.security.secrets import Redactor
+from junto.telemetry.files import SharedFileHandler
 from junto.telemetry.stderr import StderrHandler
 from junto.telemetry.traces import current_trace
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from structlog.typing import Processor
 
 ROOT = "junto"
-_FILE_BYTES = 10 * 1024 * 1024
-_FILE_COPIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,8 @@ class Sinks:
 def logging_to(sinks: Sinks, redactor: Redactor) -> Iterator[None]:
     """Send all log lines to `sinks` until the end of the block."""
     level = logging.getLevelNamesMapping()[sinks.level.upper()]
-    handlers = list(_handlers(sinks, redactor, level))
+    # With no handler at all, `logging` would write to standard error itself, secrets and all.
+    handlers = [logging.NullHandler(), *_handlers(sinks, redactor, level)]
     root, ours = logging.getLogger(), logging.getLogger(ROOT)
     before = (root.level, ours.level, logging.raiseExceptions)
     # Libraries speak up only about trouble, unless somebody is looking for a fault.
@@ -115,7 +114,7 @@ def _handlers(sinks: Sinks, redactor: Redactor, level: int) -> Iterator[logging.
     if sinks.stderr:
         handler = StderrHandler()
         handler.setLevel(level)
-        handler.setFormatter(_Rendered(redactor, people=sys.stderr.isatty()))
+        handler.setFormatter(_Rendered(redactor, people=bool(sys.stderr) and sys.stderr.isatty()))
         yield handler
 
 
@@ -127,11 +126,7 @@ def _files(directory: Path, redactor: Redactor, level: int) -> Iterator[logging.
         ("tools", logging.INFO),
         ("audit", logging.INFO),
     ):
-        path = directory / f"{name}.log"
-        path.touch(mode=0o600)
-        handler = RotatingFileHandler(
-            path, maxBytes=_FILE_BYTES, backupCount=_FILE_COPIES, encoding="utf-8", delay=True
-        )
+        handler = SharedFileHandler(directory / f"{name}.log")
         handler.setLevel(least)
         handler.setFormatter(_Rendered(redactor, people=False))
         if name != "general":
@@ -171,11 +166,21 @@ def _chain(redactor: Redactor, *, people: bool) -> "list[Processor]":
     def redacted(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
         return redactor.facts(event)
 
-    return [
+    chain: list[Processor] = [
         processors.TimeStamper(fmt="iso", utc=True),
         processors.format_exc_info,
         redacted,
-        dev.ConsoleRenderer(exception_formatter=dev.plain_traceback)
-        if people
-        else processors.JSONRenderer(default=repr),
     ]
+    if not people:
+        return [*chain, processors.JSONRenderer(default=repr)]
+    return [*chain, _tamed, dev.ConsoleRenderer(exception_formatter=dev.plain_traceback)]
+
+
+def _tamed(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Write out control characters, with which a caller could forge lines or steer a terminal."""
+    return {
+        name: value.encode("unicode_escape").decode()
+        if isinstance(value, str) and name != "exception"
+        else value
+        for name, value in event.items()
+    }

@@ -17,9 +17,10 @@ def current_trace() -> str | None:
 
 
 @contextmanager
-def traced(meta: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Give everything inside one trace id: the caller's own `traceparent`, or a new one."""
-    theirs = _TRACEPARENT.fullmatch(str((meta or {}).get("traceparent", "")))
+def traced(*carriers: Mapping[str, Any] | None) -> Iterator[str]:
+    """Give everything inside one trace id: the caller's first `traceparent`, or a new one."""
+    named = (str(carrier.get("traceparent", "")) for carrier in carriers if carrier)
+    theirs = next(filter(None, map(_TRACEPARENT.fullmatch, named)), None)
     token = _current.set(theirs[1] if theirs else secrets.token_hex(16))
     try:
         yield _current.get() or ""

@@ -3,6 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mcp_types import CompletionArgument, PromptReference, ResourceTemplateReference
+
+from junto.tools.prompts import Prompts
+
+Reference = PromptReference | ResourceTemplateReference
+
 _MOST = 100  # the protocol allows no more in one answer
 
 LANGUAGES = (
@@ -14,13 +20,18 @@ LANGUAGES = (
 class Completions:
     """Knows the possible values of an argument by its name."""
 
-    def __init__(self, values: Mapping[str, Callable[[], Sequence[str]]]) -> None:
+    def __init__(self, values: Mapping[str, Callable[[], Sequence[str]]], prompts: Prompts) -> None:
         self._values = values
+        self._prompts = prompts
 
-    def of(self, argument: str, typed: str) -> dict[str, Any]:
-        """Return the values of `argument` that begin with `typed`, then those with it inside."""
-        known = self._values.get(argument, tuple)()
-        wanted = typed.casefold()
+    def of(self, reference: Reference, argument: CompletionArgument) -> dict[str, Any]:
+        """Return the values that begin with what was typed, then those with it inside.
+
+        Raises:
+            MCPError: there is no such prompt.
+        """
+        known = self._known(reference, argument.name)
+        wanted = argument.value.casefold()
         begins = [value for value in known if value.casefold().startswith(wanted)]
         inside = [v for v in known if wanted in v.casefold() and v not in begins]
         found = begins + inside
@@ -31,3 +42,10 @@ class Completions:
                 "hasMore": len(found) > _MOST,
             }
         }
+
+    def _known(self, reference: Reference, name: str) -> Sequence[str]:
+        if isinstance(reference, PromptReference) and name not in self._prompts.blanks(
+            reference.name
+        ):
+            return ()
+        return self._values.get(name, tuple)()

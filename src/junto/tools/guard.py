@@ -1,14 +1,17 @@
 """What stands around every call of a tool: its clock, its audit line, and the way errors leave."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from junto.domain.errors import CancelledCallError, JuntoError
 from junto.security.secrets import Redactor
@@ -17,6 +20,9 @@ from junto.telemetry.metrics import Metrics
 from junto.tools.tool import Call
 
 _audit = Log.of("audit")
+
+# Short arguments could be guessed from a plain hash.
+_KEY = secrets.token_bytes(16)
 
 T = TypeVar("T")
 
@@ -42,16 +48,24 @@ class Guard:
             return self._failure(error)
         except asyncio.CancelledError:
             outcome = CancelledCallError.code
-            raise
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            # Not this call was stopped, but something that it waited for.
+            return self._failure(CancelledCallError("The work was stopped before it was done."))
         except MCPError:
             outcome = "ProtocolError"
             raise
+        except ValidationError as error:
+            # The SDK would take it for a fault of the caller, and log nothing.
+            raise TypeError(f"{tool} does not keep to its own models") from error
         else:
             return result
         finally:
-            seconds = time.perf_counter() - started
-            self.metrics.tool_called(tool, outcome, seconds)
-            self._record(tool, call, outcome, seconds)
+            with contextlib.suppress(Exception):  # counting must never cost a result
+                seconds = time.perf_counter() - started
+                self.metrics.tool_called(tool, outcome, seconds)
+                self._record(tool, call, outcome, seconds)
 
     def _failure(self, error: JuntoError) -> dict[str, Any]:
         message = self.redactor.text(error.message)
@@ -77,6 +91,7 @@ class Guard:
 
 
 def _digest(arguments: dict[str, Any] | None) -> str:
-    """Return a short fingerprint: enough to match two calls, nothing of what was in them."""
+    """Return a fingerprint: enough to match two calls of one process, and to guess neither."""
     text = json.dumps(arguments or {}, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=8, key=_KEY).hexdigest()

@@ -1,13 +1,13 @@
 """Long lists, a page at a time."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-_PREFIX = "after-"
-_LONGEST = 9  # digits; no list is longer
+_CURSOR = re.compile(r"after-([0-9]{1,9})")
 
 
 def page_of(
@@ -21,11 +21,11 @@ def page_of(
     start = 0 if cursor is None else _start(cursor, len(items))
     end = start + size
     page: dict[str, Any] = {key: list(items[start:end])}
-    return page | {"nextCursor": f"{_PREFIX}{end}"} if end < len(items) else page
+    return page | {"nextCursor": f"after-{end}"} if end < len(items) else page
 
 
 def _start(cursor: str, length: int) -> int:
-    number = cursor.removeprefix(_PREFIX)
-    if number.isascii() and number.isdigit() and len(number) <= _LONGEST and int(number) <= length:
-        return int(number)
+    match = _CURSOR.fullmatch(cursor)
+    if match and int(match[1]) <= length:
+        return int(match[1])
     raise MCPError(INVALID_PARAMS, "Unknown cursor. Leave it out to start from the beginning.")

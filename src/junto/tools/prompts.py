@@ -73,11 +73,7 @@ class Prompts:
         Raises:
             MCPError: there is no such prompt, or a blank that it needs is empty.
         """
-        prompt = self._prompts.get(params.name)
-        if prompt is None:
-            raise MCPError(
-                INVALID_PARAMS, f"Unknown prompt: {params.name}. prompts/list shows what there is."
-            )
+        prompt = self._named(params.name)
         for blank in prompt.blanks:
             if blank.required and not (params.arguments or {}).get(blank.name):
                 raise MCPError(INVALID_PARAMS, f"{params.name} needs {blank.name}.")
@@ -86,6 +82,21 @@ class Prompts:
             return filled
         message = {"role": "user", "content": {"type": "text", "text": filled}}
         return {"description": prompt.description, "messages": [message]}
+
+    def blanks(self, name: str) -> list[str]:
+        """Return the names of the blanks in the prompt called `name`.
+
+        Raises:
+            MCPError: there is no such prompt.
+        """
+        return [blank.name for blank in self._named(name).blanks]
+
+    def _named(self, name: str) -> Prompt:
+        if prompt := self._prompts.get(name):
+            return prompt
+        raise MCPError(
+            INVALID_PARAMS, f"Unknown prompt: {name[:100]}. prompts/list shows what there is."
+        )
 
 
 def house_prompts() -> tuple[Prompt, ...]:
@@ -199,7 +210,7 @@ def _debug_help(blanks: Blanks) -> str:
 
 def _second_opinion(blanks: Blanks) -> str:
     if blanks.get("modelId"):
-        ask = f"Ask the model {blanks['modelId']} with the tool `chat` to check this answer"
+        ask = f"Ask the model {blanks['modelId']} to check this answer"
     else:
         ask = "Check this answer independently"
     return (

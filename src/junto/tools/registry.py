@@ -16,6 +16,8 @@ from junto.tools.pages import page_of
 from junto.tools.schemas import input_schema, output_schema, problems
 from junto.tools.tool import Answer, Call, Group, Tool
 
+_SHOWN = 100
+
 WireResult = dict[str, Any] | CallToolResult | InputRequiredResult
 
 
@@ -68,8 +70,12 @@ class Registry:
         self._guard = guard
         self._page = page
         self._definitions = [offer.definition for offer in offers]
-        self._offers = {to_camel(offer.tool.name): offer for offer in offers}
-        self._offers |= {offer.tool.name: offer for offer in offers}
+        self._offers: dict[str, _Offer] = {}
+        for offer in offers:
+            for name in {offer.tool.name, to_camel(offer.tool.name)}:
+                if name in self._offers:
+                    raise ValueError(f"two tools answer to {name}")
+                self._offers[name] = offer
 
     def definitions(self) -> list[dict[str, Any]]:
         """Return every tool as the protocol describes it."""
@@ -91,16 +97,18 @@ class Registry:
             MCPError: there is no such tool, or it failed in a way that nobody foresaw.
         """
         offer = self._offers.get(call.params.name)
-        if offer is None:
-            raise MCPError(
-                INVALID_PARAMS, f"Unknown tool: {call.params.name}. tools/list shows what there is."
-            )
 
         async def answered() -> WireResult:
+            if offer is None:
+                name = call.params.name[:_SHOWN]
+                raise MCPError(
+                    INVALID_PARAMS, f"Unknown tool: {name}. tools/list shows what there is."
+                )
             arguments = offer.checked(call.params.arguments or {})
             return _wire(await offer.tool.run(arguments, call))
 
-        return await self._guard.around(offer.tool.name, call, answered)
+        # All that are unknown are counted as one, or a caller could make up names without end.
+        return await self._guard.around(offer.tool.name if offer else "unknown", call, answered)
 
 
 def _known(off: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:

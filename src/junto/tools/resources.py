@@ -70,7 +70,7 @@ class Resources:
                 return _contents(uri, template.mime_type, content)
         raise MCPError(
             INVALID_PARAMS,
-            f"Unknown resource: {uri}. resources/list shows what there is.",
+            f"Unknown resource: {uri[:200]}. resources/list shows what there is.",
             {"uri": uri},
         )
 

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 _MOST_PROBLEMS = 5
+_SHOWN = 100
 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -70,12 +71,13 @@ def problems(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    where = ".".join(str(step) for step in detail["loc"]) or "arguments"
+    where = ".".join(str(step) for step in detail["loc"])[:_SHOWN] or "arguments"
     match detail["type"]:
         case "missing":
             return f"{where} is required."
         case "extra_forbidden":
-            return f"There is no argument {where}. The tool takes: {_names(model)}."
+            known = f" The tool takes: {_names(model)}." if len(detail["loc"]) == 1 else ""
+            return f"There is no argument {where}.{known}"
         case _:
             return f"{where}: {detail['msg'].removeprefix('Value error, ')}."
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from junto.security.secrets import Redactor
 from junto.tools.completions import Completions
 from junto.tools.prompts import Prompts
 from junto.tools.registry import Registry
@@ -24,6 +25,7 @@ class Surface:
     resources: Resources
     prompts: Prompts
     completions: Completions
+    redactor: Redactor
 
     def __post_init__(self) -> None:
         if not (self.name and self.version):

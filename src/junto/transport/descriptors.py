@@ -1,33 +1,26 @@
 """Keeping standard output for the protocol, whatever a library or a child process prints."""
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
 
 
-@contextlib.contextmanager
-def claimed() -> Iterator[tuple[int, int]]:
-    """Yield private duplicates of standard input and output, and divert the public ones.
+def claim() -> tuple[int, int]:
+    """Return private duplicates of standard input and output, and divert the public ones for good.
 
-    Until the end of the block descriptor 0 reads nothing and descriptor 1 is standard error, in
-    this process and in every child: a stray `print` cannot reach the client. Whoever takes the
-    duplicates closes them.
+    From here on descriptor 0 reads nothing and descriptor 1 is standard error, in this process and
+    in every child: a stray `print` cannot reach the client, not even at exit. Whoever takes the
+    duplicates closes them. What was closed when the process started reads and writes nothing.
     """
-    sys.stdout.flush()
-    wire_in, wire_out = _private(0), _private(1)
-    keep_in, keep_out = _private(0), _private(1)
-    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a path is not needed for a device
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    try:
-        yield wire_in, wire_out
-    finally:
+    wire_in = _private(0) if sys.stdin else os.open(os.devnull, os.O_RDONLY)
+    wire_out = _private(1) if sys.stdout else os.open(os.devnull, os.O_WRONLY)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    if sys.stdin:
+        os.dup2(nothing, 0)
+    if sys.stdout:
         sys.stdout.flush()
-        os.dup2(keep_in, 0)
-        os.dup2(keep_out, 1)
-        os.close(keep_in)
-        os.close(keep_out)
+        os.dup2(2 if sys.stderr else nothing, 1)
+    os.close(nothing)
+    return wire_in, wire_out
 
 
 def _private(fd: int) -> int:

@@ -5,6 +5,7 @@ request carries its version and the client's capabilities, and repeats what it i
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcp.server.connection import Connection
@@ -49,6 +50,8 @@ def connection_for(
         {"method": asked.method, "params": asked.params}, headers=dict(headers)
     )
     if isinstance(route, InboundLadderRejection):
+        if fault := version_fault(headers):
+            return replace(fault, request_id=asked.id)
         return Fault(route.code, route.message, asked.id, route.data)
     if fault := _repeated_arguments_fault(asked, headers, server):
         return fault

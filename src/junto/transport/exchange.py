@@ -5,7 +5,6 @@ client hangs up, the work stops.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +34,7 @@ from mcp_types import (
     ProgressToken,
     RequestId,
 )
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -44,6 +43,7 @@ from junto.transport.messages import Fault, Message, parse, written
 
 _JSON = "application/json"
 _PING_SECONDS = 15.0
+_PING = b": ping\r\n\r\n"
 _EVENTS = 64  # that may wait for a slow client before whoever sends them must wait too
 _JSON_HEADERS = [(b"content-type", _JSON.encode())]
 _STREAM_HEADERS = [
@@ -51,6 +51,9 @@ _STREAM_HEADERS = [
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+_Said = JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class _Channel:
     transport: TransportContext
     message_metadata: MessageMetadata
     progress_token: ProgressToken | None
-    events: asyncio.Queue[JSONRPCNotification] | None
+    said: asyncio.Queue[_Said] | None
     cancel_requested: anyio.Event = field(default_factory=anyio.Event)
     can_send_request: bool = False
 
@@ -81,9 +84,9 @@ class _Channel:
         opts: CallOptions | None = None,  # noqa: ARG002
     ) -> None:
         """Send a notification, if there is a stream to send it on."""
-        if self.events is not None:
+        if self.said is not None:
             body = None if params is None else dict(params)
-            await self.events.put(JSONRPCNotification(jsonrpc="2.0", method=method, params=body))
+            await self.said.put(JSONRPCNotification(jsonrpc="2.0", method=method, params=body))
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -108,7 +111,10 @@ class Exchange:
         request = Request(scope, receive)
         refusal = self._refusal(request)
         if refusal is None:
-            message = parse(await request.body())
+            try:
+                message = parse(await request.body())
+            except ClientDisconnect:
+                return
             if isinstance(message, JSONRPCRequest):
                 await self._answer(message, request, send)
                 return
@@ -128,34 +134,47 @@ class Exchange:
     async def _answer(self, asked: JSONRPCRequest, request: Request, send: Send) -> None:
         connection = connection_for(asked, request.headers, self.server)
         if isinstance(connection, Fault):
-            await _refused(_status(connection.code), connection)(request.scope, _nothing, send)
+            await _refused(_status(connection.code), connection)(
+                request.scope, request.receive, send
+            )
             return
-        events: asyncio.Queue[JSONRPCNotification] = asyncio.Queue(_EVENTS)
         # What is listened for are the events themselves, so that is a stream whatever was set.
-        silent = self.json_only and asked.method != "subscriptions/listen"
+        listens = asked.method == "subscriptions/listen"
+        token = progress_token_from_params(asked.params)
+        said: asyncio.Queue[_Said] = asyncio.Queue(_EVENTS)
         channel = _Channel(
             request_id=asked.id,
             transport=TransportContext(
                 kind="streamable-http", can_send_request=False, headers=request.headers
             ),
             message_metadata=ServerMessageMetadata(request_context=request),
-            progress_token=progress_token_from_params(asked.params),
-            events=None if silent else events,
+            progress_token=token,
+            said=None if self.json_only and not listens else said,
         )
-        work = asyncio.create_task(self._outcome(asked, channel, connection))
-        watch = asyncio.create_task(_stop_on_hang_up(request, work))
+        # Only who asked to be told of progress, or to listen, is kept awake with pings.
+        pings = channel.said is not None and (listens or token is not None)
+        reply = asyncio.create_task(_Reply(said, send, is_modern(request.headers), pings).sent())
+        watch = asyncio.create_task(_hang_up(request))
+        work = asyncio.create_task(self._outcome(asked, channel, connection, said))
+        work.add_done_callback(lambda task: reply.cancel() if task.cancelled() else None)
         try:
-            await _Reply(work, events, send, is_modern(request.headers)).sent()
+            await asyncio.wait({reply, watch}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            watch.cancel()
-            work.cancel()
             # A cancelled call may still have something to tidy up; the client is gone already.
-            with contextlib.suppress(asyncio.CancelledError):
-                await work
+            for task in (reply, watch, work):
+                task.cancel()
+            await asyncio.gather(reply, watch, work, return_exceptions=True)
+        if not reply.cancelled():
+            reply.result()
 
     async def _outcome(
-        self, asked: JSONRPCRequest, channel: _Channel, connection: Connection
-    ) -> JSONRPCResponse | JSONRPCError:
+        self,
+        asked: JSONRPCRequest,
+        channel: _Channel,
+        connection: Connection,
+        said: "asyncio.Queue[_Said]",
+    ) -> None:
+        """Do what was asked, and say what came of it last."""
         try:
             result = await serve_one(
                 self.server,
@@ -168,8 +187,9 @@ class Exchange:
         except Exception as error:  # noqa: BLE001 - the server has logged what it did not foresee
             data = handler_exception_to_error_data(error)
             data = data or ErrorData(code=INTERNAL_ERROR, message="Internal error")
-            return JSONRPCError(jsonrpc="2.0", id=asked.id, error=data)
-        return JSONRPCResponse(jsonrpc="2.0", id=asked.id, result=result)
+            await said.put(JSONRPCError(jsonrpc="2.0", id=asked.id, error=data))
+        else:
+            await said.put(JSONRPCResponse(jsonrpc="2.0", id=asked.id, result=result))
 
 
 def _reply_to_no_request(message: Message | Fault, request: Request) -> Response:
@@ -193,60 +213,48 @@ def _status(code: int) -> int:
     return ERROR_CODE_HTTP_STATUS.get(code, 200)
 
 
-async def _nothing() -> dict[str, Any]:
-    return {"type": "http.disconnect"}
-
-
-async def _stop_on_hang_up(request: Request, work: "asyncio.Task[Any]") -> None:
+async def _hang_up(request: Request) -> None:
+    """Return when the client is gone."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    work.cancel()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
     """Sends JSON if the answer comes first, and a stream if something else does."""
 
-    work: "asyncio.Task[JSONRPCResponse | JSONRPCError]"
-    events: asyncio.Queue[JSONRPCNotification]
+    said: asyncio.Queue[_Said]
     send: Send
     modern: bool
+    pings: bool
 
     async def sent(self) -> None:
-        event = await self._next_event()
-        if event is None and self.work.done():
-            await self._send_json()
+        message = await self._next()
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            await self._send_json(message)
             return
         await self._start(200, _STREAM_HEADERS)
-        while event is not None or not self.work.done():
-            await self._send(b": ping\r\n\r\n" if event is None else _frame(event), more=True)
-            event = await self._next_event()
-        if not self.work.cancelled():
-            await self._send(_frame(self.work.result()), more=False)
+        while not isinstance(message, JSONRPCResponse | JSONRPCError):
+            await self._send(_PING if message is None else _frame(message), more=True)
+            message = await self._next()
+        await self._send(_frame(message), more=False)
 
-    async def _send_json(self) -> None:
-        if self.work.cancelled():
-            return
-        answer = self.work.result()
-        body = written(answer)
-        length = (b"content-length", str(len(body)).encode())
+    async def _next(self) -> _Said | None:
+        """Return what is said next, or None when nothing was said for long."""
+        try:
+            async with asyncio.timeout(_PING_SECONDS if self.pings else None):
+                return await self.said.get()
+        except TimeoutError:
+            return None
+
+    async def _send_json(self, answer: JSONRPCResponse | JSONRPCError) -> None:
         status = 200
         if self.modern and isinstance(answer, JSONRPCError):
             status = _status(answer.error.code)
+        body = written(answer)
+        length = (b"content-length", str(len(body)).encode())
         await self._start(status, [*_JSON_HEADERS, length])
         await self._send(body, more=False)
-
-    async def _next_event(self) -> JSONRPCNotification | None:
-        """Return the next event, or None when the work is done, or has been silent for long."""
-        if self.events.empty() and not self.work.done():
-            getter = asyncio.create_task(self.events.get())
-            await asyncio.wait(
-                {getter, self.work}, timeout=_PING_SECONDS, return_when=asyncio.FIRST_COMPLETED
-            )
-            if getter.done():
-                return getter.result()
-            getter.cancel()
-        return None if self.events.empty() else self.events.get_nowait()
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         await self.send({"type": "http.response.start", "status": status, "headers": headers})

@@ -62,6 +62,7 @@ class Gate:
             return
         if refusal := self._refusal(scope):
             _log.warning("refused a request", reason=bytes(refusal.body).decode())
+            refusal.headers["connection"] = "close"  # the rest of the request is not read
             await refusal(scope, receive, send)
             return
         await self._timed(scope, receive, send)
@@ -96,13 +97,14 @@ class Gate:
 
     async def _timed(self, scope: Scope, receive: Receive, send: Send) -> None:
         complete = False
+        deadline = asyncio.get_running_loop().time() + self.seconds
 
         async def receive_in_time() -> Message:
             nonlocal complete
             if complete:  # from here on only a hang-up can come, whenever it likes
                 return await receive()
             try:
-                async with asyncio.timeout(self.seconds):
+                async with asyncio.timeout_at(deadline):
                     message = await receive()
             except TimeoutError:
                 raise HTTPException(

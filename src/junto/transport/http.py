@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from mcp.server.transport_security import (
 )
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -24,6 +26,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from junto.domain.errors import ConfigurationError, NetworkError
+from junto.settings.tree import Http
 from junto.telemetry.metrics import CONTENT_TYPE
 from junto.transport.eras import is_modern
 from junto.transport.exchange import Exchange
@@ -40,21 +43,6 @@ _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 2048
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
-    """How the server is to behave."""
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    json_only: bool = False
-    sessions: bool = False
-    allowed_hosts: tuple[str, ...] = ()
-    allowed_origins: tuple[str, ...] = ()
-    max_body_bytes: int = 32 * 1024 * 1024
-    request_timeout: float = 30
-    drain: float = 30
-
-
 @dataclass(frozen=True, slots=True)
 class Views:
     """What the routes beside `/mcp` show."""
@@ -64,23 +52,21 @@ class Views:
     page: Callable[[str], str]
 
 
-def application(server: Server[Any], views: Views, options: HttpOptions) -> ASGIApp:
+def application(server: Server[Any], views: Views, options: Http) -> ASGIApp:
     """Return the ASGI application that serves `server` and `views`."""
     endpoint = _Endpoint.of(server, options)
-    ready = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with endpoint.running():
-            ready.set()
             yield
-            ready.clear()
 
     async def health(_request: Request) -> Response:
         return JSONResponse(views.health())
 
     async def readiness(_request: Request) -> Response:
-        return JSONResponse({"ready": ready.is_set()}, 200 if ready.is_set() else 503)
+        # Whoever gets an answer may send requests: while starting and stopping nobody does.
+        return JSONResponse({"ready": True})
 
     async def metrics(_request: Request) -> Response:
         return Response(views.metrics(), media_type=CONTENT_TYPE)
@@ -89,7 +75,7 @@ def application(server: Server[Any], views: Views, options: HttpOptions) -> ASGI
         base = f"{request.url.scheme}://{request.url.netloc}"
         return HTMLResponse(views.page(base), headers=_PAGE_HEADERS)
 
-    app = Starlette(
+    app: ASGIApp = Starlette(
         routes=[
             Route("/mcp", RequestBodyLimitMiddleware(endpoint, options.max_body_bytes)),
             Route("/health", health),
@@ -99,6 +85,13 @@ def application(server: Server[Any], views: Views, options: HttpOptions) -> ASGI
         ],
         lifespan=lifespan,
     )
+    if options.allowed_origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=options.allowed_origins,
+            allow_methods=["POST"],
+            allow_headers=["*"],
+        )
     return Gate.before(
         app,
         hosts=options.allowed_hosts,
@@ -115,7 +108,10 @@ class _Endpoint:
     sessions: StreamableHTTPSessionManager | None
 
     @classmethod
-    def of(cls, server: Server[Any], options: HttpOptions) -> "_Endpoint":
+    def of(cls, server: Server[Any], options: Http) -> "_Endpoint":
+        exchange = Exchange(server, options.json_only)
+        if not options.sessions:
+            return cls(exchange, None)
         manager = StreamableHTTPSessionManager(
             server,
             json_response=options.json_only,
@@ -123,7 +119,7 @@ class _Endpoint:
             # The gate in front of all routes checks Host and Origin; nothing is left to defaults.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        return cls(Exchange(server, options.json_only), manager if options.sessions else None)
+        return cls(exchange, manager)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -141,19 +137,28 @@ class _Endpoint:
             await refusal(scope, receive, send)
 
 
+def check_host(host: str) -> None:
+    """Let only loopback pass.
+
+    Raises:
+        ConfigurationError: `host` can be reached from elsewhere, where nobody is asked for a key.
+    """
+    if not is_loopback(host):
+        raise ConfigurationError(
+            f"http.host={host}: without authentication Junto listens on loopback only. "
+            "Use 127.0.0.1, and put a reverse proxy that asks for a key in front of it."
+        )
+
+
 @contextlib.contextmanager
-def listening(options: HttpOptions) -> Iterator[socket.socket]:
+def listening(options: Http) -> Iterator[socket.socket]:
     """Yield a socket that listens where `options` say.
 
     Raises:
         ConfigurationError: the address is not loopback, and nobody would be asked for a key there.
         NetworkError: the address cannot be had.
     """
-    if not is_loopback(options.host):
-        raise ConfigurationError(
-            f"http.host={options.host}: without authentication Junto listens on loopback only. "
-            "Use 127.0.0.1, and put a reverse proxy that asks for a key in front of it."
-        )
+    check_host(options.host)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     # Named as TCP, or asyncio does not switch Nagle's algorithm off: 40 ms per answer.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -169,7 +174,7 @@ def listening(options: HttpOptions) -> Iterator[socket.socket]:
         yield listener
 
 
-async def serve_http(app: ASGIApp, listener: socket.socket, options: HttpOptions) -> None:
+async def serve_http(app: ASGIApp, listener: socket.socket, options: Http) -> None:
     """Serve `app` on `listener` until a signal comes, then let running calls finish."""
     config = uvicorn.Config(
         app,
@@ -181,22 +186,34 @@ async def serve_http(app: ASGIApp, listener: socket.socket, options: HttpOptions
         access_log=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=max(1, round(options.drain)),
+        timeout_graceful_shutdown=max(1, math.ceil(options.drain)),
     )
     await uvicorn.Server(config).serve(sockets=[listener])
 
 
 def _impatient(seconds: float) -> type[H11Protocol]:
     class Impatient(H11Protocol):
-        """Hangs up on whoever connects and then does not ask."""
+        """Hangs up on whoever connects and does not ask, or begins to ask and does not go on."""
 
         @override
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self.loop.call_later(seconds, self._hang_up)
+            self._half = False
+            self._timer = self.loop.call_later(seconds, self._look)
 
-        def _hang_up(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+        @override
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._timer.cancel()
+            super().connection_lost(exc)
+
+        def _look(self) -> None:
+            cycle: Any = self.cycle  # None until the first request, whatever its type says
+            idle = cycle is None or cycle.response_complete
+            half = idle and bool(self.conn.trailing_data[0])
+            if cycle is None or (half and self._half):
                 self.transport.close()
+            else:
+                self._half = half
+                self._timer = self.loop.call_later(seconds, self._look)
 
     return Impatient

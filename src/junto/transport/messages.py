@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from mcp.shared.dispatcher import as_request_id
 from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -63,5 +64,6 @@ def _fault(data: bytes) -> Fault:
 
 
 def _id_in(decoded: Any) -> int | str | None:
-    found = decoded.get("id") if isinstance(decoded, dict) else None
-    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
+    found = as_request_id(decoded.get("id")) if isinstance(decoded, dict) else None
+    # JSON can spell half of a surrogate pair, which cannot be sent back.
+    return None if isinstance(found, str) and not found.isprintable() else found

@@ -1,21 +1,25 @@
 """Lines in and out of a process over asyncio pipes, for the protocol alone.
 
-Serving a pipe from the event loop itself takes a third of the work that a reading and a writing
-thread take. What cannot be polled (a file, the null device, Windows) is served by a thread.
+Serving a pipe from the event loop takes a third of what a reading and a writing thread take. What
+cannot be polled (a file, the null device, Windows) is read by a thread and written at once.
 """
 
 import asyncio
 import contextlib
 import os
+import socket
+import stat
 import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import cast
 
 from typing_extensions import override
 
 _CHUNK = 256 * 1024
+# How long a client may take to read the last answers.
+_FAREWELL_SECONDS = 5.0
 
 
 class TooLong:
@@ -29,11 +33,12 @@ class LineReader(asyncio.Protocol):
     """Cuts what arrives into lines, and holds the sender back while they pile up."""
 
     def __init__(self, most_bytes: int) -> None:
+        self.on_end: Callable[[], None] = lambda: None
         self._most = most_bytes
         self._transport: asyncio.ReadTransport | None = None
         self._lines: deque[Line] = deque()
         self._rest = bytearray()
-        self._waiting = 0  # bytes in complete lines that nobody has taken yet
+        self._waiting = 0  # what the lines cost that nobody has taken yet
         self._skipping = False
         self._ended = False
         self._news = asyncio.Event()
@@ -44,12 +49,12 @@ class LineReader(asyncio.Protocol):
 
     @override
     def data_received(self, data: bytes) -> None:
+        if self._ended:
+            return
         *complete, rest = data.split(b"\n")
         for piece in complete:
             self._finish(piece)
         self._keep(rest)
-        if self._lines:
-            self._news.set()
         if self._waiting > self._most and self._transport:
             self._transport.pause_reading()
 
@@ -61,17 +66,26 @@ class LineReader(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.end()
 
-    def end(self) -> None:
-        """Read no further; a last line without its newline still counts."""
-        if not self._ended and (self._rest or self._skipping):
-            self._finish(b"")
-        self._ended = True
-        self._news.set()
-
     @property
     def ended(self) -> bool:
         """Return whether nothing more will be read."""
         return self._ended
+
+    def end(self) -> None:
+        """Note the end of the input; a last line without its newline still counts."""
+        if self._ended:
+            return
+        if self._rest or self._skipping:
+            self._finish(b"")
+        self._ended = True
+        self._news.set()
+        self.on_end()
+
+    def stop(self) -> None:
+        """Read no further, and forget a line of which only a part has arrived."""
+        self._rest.clear()
+        self._skipping = False
+        self.end()
 
     async def next(self) -> Line | None:
         """Return the next line, or None at the end."""
@@ -81,7 +95,7 @@ class LineReader(asyncio.Protocol):
             self._news.clear()
             await self._news.wait()
         line = self._lines.popleft()
-        self._waiting -= len(line) if isinstance(line, bytes) else 0
+        self._waiting -= _cost(line)
         if self._waiting <= self._most and self._transport and not self._transport.is_closing():
             self._transport.resume_reading()
         return line
@@ -96,17 +110,25 @@ class LineReader(asyncio.Protocol):
 
     def _finish(self, piece: bytes) -> None:
         self._keep(piece)
-        line: Line = TooLong() if self._skipping else bytes(self._rest)
+        line: Line = TooLong() if self._skipping else bytes(self._rest).strip()
         self._rest.clear()
         self._skipping = False
-        self._waiting += len(line) if isinstance(line, bytes) else 0
-        self._lines.append(line)
+        if line:
+            self._waiting += _cost(line)
+            self._lines.append(line)
+            self._news.set()
 
 
-class LineWriter(asyncio.BaseProtocol):
+def _cost(line: Line) -> int:
+    """Return about how much memory a line takes while it waits; even the shortest takes some."""
+    return 100 + (len(line) if isinstance(line, bytes) else 0)
+
+
+class LineWriter(asyncio.Protocol):
     """Writes lines, and makes the writer wait while the other side does not read."""
 
     def __init__(self) -> None:
+        self.on_lost: Callable[[], None] = lambda: None
         self._transport: asyncio.WriteTransport | None = None
         self._room = asyncio.Event()
         self._room.set()
@@ -128,6 +150,17 @@ class LineWriter(asyncio.BaseProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
         self._room.set()
+        self.on_lost()
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether a line could be written without waiting."""
+        return self._room.is_set()
+
+    def free(self) -> None:
+        """Let go of a client that does not read: whoever waits to write to it waits no longer."""
+        if self._transport and not self._room.is_set():
+            self._transport.abort()
 
     async def write(self, line: bytes) -> None:
         """Write one line.
@@ -141,10 +174,14 @@ class LineWriter(asyncio.BaseProtocol):
         self._transport.write(line + b"\n")
 
     async def close(self) -> None:
-        """Wait until everything written has gone out, then close."""
+        """Close once everything written has gone out, or will not go out."""
         if self._transport:
             self._transport.close()
-            await self._gone.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_FAREWELL_SECONDS):
+                    await self._gone.wait()
+            if not self._gone.is_set():
+                self._transport.abort()
 
 
 class FileWriter(LineWriter):
@@ -157,8 +194,11 @@ class FileWriter(LineWriter):
     @override
     async def write(self, line: bytes) -> None:
         rest = memoryview(line + b"\n")
-        while rest:
-            rest = rest[os.write(self._fd, rest) :]
+        try:
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+        except OSError as error:  # a full disk reads as little as a client that is gone
+            raise BrokenPipeError from error
 
     @override
     async def close(self) -> None:
@@ -198,15 +238,24 @@ async def writing(fd: int) -> AsyncIterator[LineWriter]:
     """Write lines to `fd`, which is closed at the end, once all of them are out."""
     if not _can_poll(fd):
         file = FileWriter(fd)
-        yield file
-        await file.close()
+        try:
+            yield file
+        finally:
+            await file.close()
         return
     writer = LineWriter()
     loop = asyncio.get_running_loop()
     with _blocking_restored(fd):
-        await loop.connect_write_pipe(lambda: writer, os.fdopen(fd, "wb", 0))
-        yield writer
-        await writer.close()
+        if stat.S_ISSOCK(os.fstat(fd).st_mode):
+            # A pipe's transport takes anything to read for the end, but a socket goes both ways.
+            ways = await loop.connect_accepted_socket(lambda: writer, socket.socket(fileno=fd))
+            ways[0].pause_reading()
+        else:
+            await loop.connect_write_pipe(lambda: writer, os.fdopen(fd, "wb", 0))
+        try:
+            yield writer
+        finally:
+            await writer.close()
 
 
 def _can_poll(fd: int) -> bool:
@@ -214,7 +263,6 @@ def _can_poll(fd: int) -> bool:
     if sys.platform == "win32":
         return False
     import select  # has no poll on Windows
-    import stat
 
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return False

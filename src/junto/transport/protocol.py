@@ -1,7 +1,9 @@
 """A `Surface` as the SDK's server, which speaks every version of the protocol."""
 
+from dataclasses import dataclass
 from typing import Any
 
+from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -28,6 +30,7 @@ from junto.domain.errors import (
     PermissionDeniedError,
     SecurityError,
 )
+from junto.security.secrets import Redactor
 from junto.telemetry.logs import Log
 from junto.telemetry.traces import traced
 from junto.tools.surface import Surface
@@ -38,7 +41,7 @@ _log = Log.of("transport")
 Context = ServerRequestContext[Any, Any]
 Page = PaginatedRequestParams | None
 
-# What is offered changes only with a restart, and is the same for everybody who may ask at all.
+# What is offered changes only with a restart.
 _LISTS = CacheHint(ttl_ms=60_000, scope="private")
 _CACHE_HINTS: Any = {
     "tools/list": _LISTS,
@@ -60,21 +63,25 @@ _CALLERS_FAULT = (
 )
 
 
-async def _contained(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Give everything that a request does one trace id, and let no internals out with an error."""
-    with traced(ctx.meta) as trace:
-        try:
-            return await call_next(ctx)
-        except (MCPError, ValidationError):
-            raise
-        except JuntoError as error:
-            code = INVALID_PARAMS if isinstance(error, _CALLERS_FAULT) else INTERNAL_ERROR
-            raise MCPError(code, error.message) from error
-        except Exception as error:
-            _log.crash("request crashed", error, method=ctx.method)
-            raise MCPError(
-                INTERNAL_ERROR, f"Something failed inside Junto; its log tells what: trace {trace}."
-            ) from error
+@dataclass(frozen=True, slots=True)
+class _Contained:
+    """Gives all that a request does one trace id, and lets no internals out with an error."""
+
+    redactor: Redactor
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        with traced(ctx.meta, ctx.request.headers if ctx.request else None) as trace:
+            try:
+                return await call_next(ctx)
+            except (MCPError, ValidationError):
+                raise
+            except JuntoError as error:
+                code = INVALID_PARAMS if isinstance(error, _CALLERS_FAULT) else INTERNAL_ERROR
+                raise MCPError(code, self.redactor.text(error.message)) from error
+            except Exception as error:
+                _log.crash("request crashed", error, method=ctx.method)
+                sentence = f"Something failed inside Junto; its log tells what: trace {trace}."
+                raise MCPError(INTERNAL_ERROR, sentence) from error
 
 
 def _complete(result: Any) -> Any:
@@ -113,7 +120,7 @@ class _Handlers:
         return _complete(await self._prompts.get(context, params))
 
     async def complete(self, _context: Context, params: CompleteRequestParams) -> Any:
-        return _complete(self._completions.of(params.argument.name, params.argument.value))
+        return _complete(self._completions.of(params.ref, params.argument))
 
     async def set_level(self, _context: Context, _params: SetLevelRequestParams) -> EmptyResult:
         # Nothing to remember: what is sent to clients as a log is what they asked to be told.
@@ -147,7 +154,9 @@ def server_of(surface: Surface) -> Server[Any]:
     )
     if isinstance(get_tracer_provider(), ProxyTracerProvider):
         # Nobody collects spans, so none are made: that is a tenth of what a call costs.
-        server.middleware.clear()
-    server.middleware.append(_contained)
+        server.middleware[:] = [
+            each for each in server.middleware if not isinstance(each, OpenTelemetryMiddleware)
+        ]
+    server.middleware.append(_Contained(surface.redactor))
     server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.set_level)
     return server

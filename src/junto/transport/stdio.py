@@ -3,15 +3,18 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 import anyio
 from mcp.server.lowlevel import Server
+from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     PROTOCOL_VERSION_META_KEY,
     JSONRPCError,
@@ -21,26 +24,29 @@ from mcp_types import (
 )
 
 from junto.telemetry.logs import Log
-from junto.transport.descriptors import claimed
 from junto.transport.messages import Fault, Message, parse, written
 from junto.transport.pipes import LineReader, LineWriter, TooLong, reading, writing
 
 _log = Log.of("transport")
 
 _CANCELLED = "notifications/cancelled"
+_MOST_CALLS = 1000
+_INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 
 
-async def serve_stdio(server: Server[Any], *, drain: float, most_bytes: int) -> None:
-    """Serve one client on standard input and output until it closes them or a signal comes.
+async def serve_stdio(
+    server: Server[Any], wire: tuple[int, int], *, drain: float, most_bytes: int
+) -> None:
+    """Serve one client on the descriptors of `wire` until it closes them or a signal comes.
 
     Calls already accepted are finished and answered first, for up to `drain` seconds.
     """
-    with claimed() as (wire_in, wire_out):
-        async with writing(wire_out) as writer, reading(wire_in, most_bytes) as reader:
-            conversation = _Conversation(reader, writer, drain)
+    async with writing(wire[1]) as writer, reading(wire[0], most_bytes) as reader:
+        conversation = _Conversation(reader, writer, drain)
+        async with aclosing(conversation.messages()) as messages:
             with _stopping_on_signals(conversation):
                 await server.run(
-                    _Incoming(conversation),
+                    _Incoming(messages),
                     _Outgoing(conversation),
                     server.create_initialization_options(),
                 )
@@ -53,76 +59,100 @@ class _Conversation:
     reader: LineReader
     writer: LineWriter
     drain: float
+    # By the id as the SDK compares it, to which 7 and "7" are the same.
     pending: set[int | str] = field(default_factory=set)
     opened: bool = False
-    idle: asyncio.Event = field(default_factory=asyncio.Event)
-    hurried: asyncio.Event = field(default_factory=asyncio.Event)
+    given_up: bool = False
+    # Set while nothing is under way, or nobody wants to wait for it any more.
+    quiet: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.quiet.set()
+        self.reader.on_end = self._input_ended
+        # Without a reader nothing can be answered any more, so nothing more is taken.
+        self.writer.on_lost = self.reader.stop
 
     def stop(self) -> None:
         """Take no more requests; a second time, do not wait for those under way either."""
         if self.reader.ended:
-            self.hurried.set()
-        self.reader.end()
+            self._give_up()
+        self.reader.stop()
 
-    async def messages(self) -> AsyncIterator[Message]:
+    def _input_ended(self) -> None:
+        asyncio.get_running_loop().call_later(self.drain, self._give_up)
+
+    def _give_up(self) -> None:
+        """Wait no longer, neither for calls nor for a client that does not read."""
+        self.given_up = True
+        self.quiet.set()
+        self.writer.free()
+
+    async def messages(self) -> AsyncGenerator[Message]:
         """Yield what the client sends, and at its end wait for what is still under way."""
-        while (line := await self.reader.next()) is not None:
+        while not self.given_up and (line := await self.reader.next()) is not None:
             if isinstance(line, TooLong):
                 await self._refuse(Fault(INVALID_REQUEST, "The message is too long."))
-            elif line.strip():
-                async for message in self._understood(parse(line)):
+            else:
+                for message in await self._understood(parse(line)):
                     yield message
         await self._drained()
 
     async def send(self, message: Message) -> None:
         """Send one message to the client."""
-        await self.writer.write(written(message))
-        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
-            self._settled(message.id)
+        try:
+            await self.writer.write(written(message))
+        finally:
+            if isinstance(message, JSONRPCResponse | JSONRPCError):
+                self._settled(message.id)
 
-    async def _understood(self, message: Message | Fault) -> AsyncIterator[Message]:
+    async def _understood(self, message: Message | Fault) -> list[Message]:
+        """Return what the SDK is to be told of a message: nothing, it, or a bit more than it."""
         if isinstance(message, Fault):
             await self._refuse(message)
-            return
-        if isinstance(message, JSONRPCRequest):
-            if message.id in self.pending:
-                # Answered without the id, which belongs to the first of the two.
-                fault = Fault(INVALID_REQUEST, f"The id {message.id} is already in use.")
-                await self._refuse(fault)
-                return
-            if not self.opened and _is_bare(message):
-                # Answering without a handshake: the SDK takes a lone "initialized" for one.
-                yield JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
-            self.opened = True
-            # A subscription ends with the connection; waiting for it would never end.
-            if message.method != "subscriptions/listen":
-                self.pending.add(message.id)
+            return []
         if isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
             # A cancelled request is never answered.
             self._settled((message.params or {}).get("requestId"))
-        yield message
+        if not isinstance(message, JSONRPCRequest):
+            return [message]
+        if len(self.pending) >= _MOST_CALLS:
+            fault = Fault(
+                INTERNAL_ERROR, "Too many calls are under way. Wait for some.", message.id
+            )
+            await self._refuse(fault)
+            return []
+        key = coerce_request_id(message.id)
+        if key in self.pending:
+            # Answered without the id, which belongs to the first of the two.
+            await self._refuse(Fault(INVALID_REQUEST, "This id is already in use."))
+            return []
+        # A subscription ends with the connection; waiting for it would never end.
+        if message.method != "subscriptions/listen":
+            self.pending.add(key)
+            self.quiet.clear()
+        first, self.opened = not self.opened, True
+        # Answering without a handshake: the SDK takes a lone "initialized" for one.
+        return [_INITIALIZED, message] if first and _is_bare(message) else [message]
 
-    def _settled(self, request_id: Any) -> None:
-        if isinstance(request_id, int | str):
-            self.pending.discard(request_id)
+    def _settled(self, request_id: object) -> None:
+        if (known := as_request_id(request_id)) is not None:
+            self.pending.discard(coerce_request_id(known))
         if not self.pending:
-            self.idle.set()
+            self.quiet.set()
 
     async def _drained(self) -> None:
-        if not self.pending:
-            return
-        self.idle.clear()
-        waits = [asyncio.create_task(event.wait()) for event in (self.idle, self.hurried)]
-        _, late = await asyncio.wait(waits, timeout=self.drain, return_when=asyncio.FIRST_COMPLETED)
-        for wait in late:
-            wait.cancel()
+        if not self.given_up:
+            await self.quiet.wait()
         if self.pending:
             _log.warning("calls were still running at the end", calls=len(self.pending))
 
     async def _refuse(self, fault: Fault) -> None:
         _log.debug("refused a message", code=fault.code, reason=fault.reason)
-        with contextlib.suppress(BrokenPipeError):
-            await self.writer.write(fault.reply())
+        # Nobody waits to tell a client that does not read what it did wrong: whoever waited here
+        # would not notice its end.
+        if self.writer.has_room:
+            with contextlib.suppress(BrokenPipeError):
+                await self.writer.write(fault.reply())
 
 
 def _is_bare(request: JSONRPCRequest) -> bool:
@@ -168,8 +198,8 @@ class _Stream:
 class _Incoming(_Stream):
     """The client's messages, as the SDK reads them."""
 
-    def __init__(self, conversation: _Conversation) -> None:
-        self._messages = conversation.messages()
+    def __init__(self, messages: AsyncGenerator[Message]) -> None:
+        self._messages = messages
 
     def __aiter__(self) -> Self:
         return self

@@ -1,0 +1,45 @@
+"""`junto serve`."""
+
+import asyncio
+import contextlib
+import signal
+
+import click
+
+from junto import __version__
+from junto.app import DESCRIPTION, Junto, running
+from junto.cli import settled
+from junto.settings import Loaded
+from junto.transport import page
+from junto.transport.http import Views, application, listening, serve_http
+from junto.transport.protocol import server_of
+
+
+def serve(loaded: Loaded) -> None:
+    """Serve whoever connects, until a signal comes."""
+    with running(loaded, default_level="info") as junto:
+        # uvicorn finishes what is running, then raises the signal again for whoever comes after
+        # it. Before it has started, the signal ends us just the same.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_served(junto))
+        click.echo("Junto has stopped.", err=True)
+
+
+async def _served(junto: Junto) -> None:
+    options = junto.settings.http
+    views = Views(
+        health=junto.status.report,
+        metrics=junto.metrics.exposition,
+        page=lambda base: page.render(
+            base, junto.status.report(), DESCRIPTION, junto.surface.tools.definitions()
+        ),
+    )
+    app = application(server_of(junto.surface), views, options)
+    settled()
+    with listening(options) as listener:
+        host, port = listener.getsockname()[:2]
+        base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        click.echo(f"Junto {__version__} serves MCP at {base}/mcp", err=True)
+        click.echo(f"Open {base}/ to see how to connect a client; Ctrl-C stops.", err=True)
+        await serve_http(app, listener, options)
