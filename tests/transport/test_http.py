@@ -328,12 +328,14 @@ def test_a_chunked_body_over_the_limit_is_refused(tmp_path: Path) -> None:
         b"Accept: application/json, text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     chunk = b"fa0\r\n" + b"x" * 4000 + b"\r\n"
-    with odd_server(tmp_path) as (client, _):
-        with socket.create_connection(("127.0.0.1", client.port)) as connection:
-            connection.settimeout(SECONDS)
-            connection.sendall(head + chunk * 30)
+    with (
+        odd_server(tmp_path) as (client, _),
+        socket.create_connection(("127.0.0.1", client.port)) as connection,
+    ):
+        connection.settimeout(SECONDS)
+        connection.sendall(head + chunk * 30)
 
-            assert b"413" in connection.recv(1000)
+        assert b"413" in connection.recv(1000)
 
 
 def test_a_body_that_drips_is_not_waited_for(tmp_path: Path) -> None:
@@ -341,28 +343,32 @@ def test_a_body_that_drips_is_not_waited_for(tmp_path: Path) -> None:
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Accept: application/json, text/event-stream\r\nContent-Length: 9999\r\n\r\n"
     )
-    with odd_server(tmp_path) as (client, _):
-        with socket.create_connection(("127.0.0.1", client.port)) as connection:
-            connection.settimeout(0.5)
-            connection.sendall(head)
-            received = b""
-            while not received:
-                connection.sendall(b" ")
-                with contextlib.suppress(TimeoutError):
-                    received = connection.recv(1000)
+    with (
+        odd_server(tmp_path) as (client, _),
+        socket.create_connection(("127.0.0.1", client.port)) as connection,
+    ):
+        connection.settimeout(0.5)
+        connection.sendall(head)
+        received = b""
+        while not received:
+            connection.sendall(b" ")
+            with contextlib.suppress(TimeoutError):
+                received = connection.recv(1000)
 
     assert b"408" in received
 
 
 def test_half_a_second_request_is_not_waited_for(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as (client, _):
-        with socket.create_connection(("127.0.0.1", client.port)) as connection:
-            connection.settimeout(SECONDS)
-            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert b"200" in connection.recv(1000)
-            connection.sendall(b"GET /health HTTP/1.1\r\nHo")
+    with (
+        odd_server(tmp_path) as (client, _),
+        socket.create_connection(("127.0.0.1", client.port)) as connection,
+    ):
+        connection.settimeout(SECONDS)
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200" in connection.recv(1000)
+        connection.sendall(b"GET /health HTTP/1.1\r\nHo")
 
-            assert b"200" not in _until_closed(connection)
+        assert b"200" not in _until_closed(connection)
 
 
 def test_hanging_up_in_the_middle_of_a_body_is_no_event(tmp_path: Path) -> None:
