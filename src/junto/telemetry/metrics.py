@@ -10,6 +10,17 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelNumbers:
+    """What is counted about models."""
+
+    requests: "Counter"
+    input_tokens: "Counter"
+    output_tokens: "Counter"
+    errors: "Counter"
+    latency: "Histogram"
+
+
 @dataclass(frozen=True)
 class Metrics:
     """Everything that is counted, from zero and apart from every other Junto in this process.
@@ -45,6 +56,45 @@ class Metrics:
             ["tool"],
             registry=self.registry,
         )
+
+    @cached_property
+    def _models(self) -> "ModelNumbers":
+        from prometheus_client import Counter, Histogram
+
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(name, about, labels, registry=self.registry)
+
+        # The names are those of an earlier system, which knew one provider; the label tells which.
+        return ModelNumbers(
+            requests=counter("claude_requests_total", "Answers of models.", "provider", "model"),
+            input_tokens=counter(
+                "claude_tokens_input_total", "Tokens that went in.", "provider", "model"
+            ),
+            output_tokens=counter(
+                "claude_tokens_output_total", "Tokens that came out.", "provider", "model"
+            ),
+            errors=counter("claude_errors_total", "Failures, by their code.", "provider", "type"),
+            latency=Histogram(
+                "claude_request_latency_seconds",
+                "How long answers took.",
+                ["provider", "model"],
+                registry=self.registry,
+            ),
+        )
+
+    def model_answered(
+        self, provider: str, model: str, input_tokens: int, output_tokens: int, seconds: float
+    ) -> None:
+        """Count one answer of a model."""
+        numbers = self._models
+        numbers.requests.labels(provider, model).inc()
+        numbers.input_tokens.labels(provider, model).inc(input_tokens)
+        numbers.output_tokens.labels(provider, model).inc(output_tokens)
+        numbers.latency.labels(provider, model).observe(seconds)
+
+    def model_failed(self, provider: str, code: str) -> None:
+        """Count one failure of a model."""
+        self._models.errors.labels(provider, code).inc()
 
     def tool_called(self, tool: str, outcome: str, seconds: float) -> None:
         """Count one call of a tool."""
