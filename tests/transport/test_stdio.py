@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -375,11 +376,26 @@ def test_a_client_that_never_reads_is_let_go_of_at_the_second_signal(tmp_path: P
 
 def test_too_many_calls_at_once_are_refused_one_by_one(tmp_path: Path) -> None:
     with odd_server(tmp_path, drain=0.1) as client:
-        client.send(b"".join(call(number, "slow", seconds=600) for number in range(1001)))
+        threading.Thread(target=_read_away, args=(client,), daemon=True).start()
+        client.send(b"".join(call(number, "slow", seconds=600) for number in range(10_001)))
 
         refusal = client.receive()
 
-    assert (refusal["id"], refusal["error"]["code"]) == (1000, -32603)
+    assert (refusal["id"], refusal["error"]["code"]) == (10_000, -32603)
+
+
+def _read_away(client: StdioClient) -> None:
+    """Keep the server's standard error from filling up."""
+    assert client.process.stderr
+    for _ in client.process.stderr:
+        pass
+
+
+def test_a_long_burst_of_short_calls_is_answered_whole(tmp_path: Path) -> None:
+    done = piped(tmp_path, b"".join(request(number, "ping") for number in range(3000)))
+
+    assert sorted(answer["id"] for answer in messages(done.stdout)) == list(range(3000))
+    assert all(answer["result"] == {} for answer in messages(done.stdout))
 
 
 def test_one_socket_may_be_both_input_and_output(tmp_path: Path) -> None:

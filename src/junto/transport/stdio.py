@@ -30,7 +30,7 @@ from junto.transport.pipes import LineReader, LineWriter, TooLong, reading, writ
 _log = Log.of("transport")
 
 _CANCELLED = "notifications/cancelled"
-_MOST_CALLS = 1000
+_MOST_CALLS = 10_000  # a burst may be long, but not without end
 _INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 
 
