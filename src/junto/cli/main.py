@@ -56,7 +56,7 @@ def _loaded(config: Path | None, log_level: str | None, **flags: Any) -> Loaded:
     return load({"logging.level": log_level, **flags}, config=config)
 
 
-@junto.command()
+@junto.command(short_help="Serve MCP over HTTP, for clients that connect.")
 @click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="The port; 0 for any.  [default: 32701]"
@@ -69,7 +69,7 @@ def serve(host: str | None, port: int | None, config: Path | None, log_level: st
     http.serve(_loaded(config, log_level, **{"http.host": host, "http.port": port}))
 
 
-@junto.command()
+@junto.command(short_help="Serve MCP on standard input and output.")
 @_with_settings
 def mcp(config: Path | None, log_level: str | None) -> None:
     """Serve MCP on standard input and output, for a client that starts this command."""
@@ -112,7 +112,7 @@ def config_check(config: Path | None, log_level: str | None) -> None:
     check(_loaded(config, log_level))
 
 
-@junto.command()
+@junto.command(short_help="Check what could be wrong, and how to mend it.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @_with_settings
 def doctor(config: Path | None, log_level: str | None, *, as_json: bool) -> None:
