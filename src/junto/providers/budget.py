@@ -1,0 +1,172 @@
+"""Spending no more than was allowed: money is set aside before a call and settled after it."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Protocol
+
+from typing_extensions import override
+
+from junto.domain.errors import BudgetExceededError
+from junto.domain.prices import Price
+from junto.domain.questions import (
+    Event,
+    Finished,
+    Question,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallMade,
+    Usage,
+)
+from junto.providers.adapter import Provider
+from junto.providers.limits import estimated_tokens
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Period(StrEnum):
+    """How long a budget lasts before it begins anew."""
+
+    DAY = "day"
+    MONTH = "month"
+    EVER = "ever"
+
+
+def _begun(period: Period, now: datetime) -> str:
+    """Return a name for the stretch of time that `now` falls into."""
+    forms = {Period.DAY: "%Y-%m-%d", Period.MONTH: "%Y-%m", Period.EVER: "ever"}
+    return now.strftime(forms[period])
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Somebody's budget: a caller's, a model's, everybody's."""
+
+    key: str
+    limit: Decimal
+    period: Period = Period.MONTH
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Money set aside, in the stretch of time in which that was done."""
+
+    account: Account
+    stretch: str
+    amount: Decimal
+
+
+class Ledger(Protocol):
+    """Keeps what was spent; no two calls can ever set the same money aside."""
+
+    async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
+        """Set `amount` aside, or return how much is left instead."""
+        ...
+
+    async def settle(self, reserved: Reserved, amount: Decimal) -> None:
+        """Say what the call cost in truth."""
+        ...
+
+
+def _today() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class LocalLedger:
+    """Keeps accounts within this process."""
+
+    now: Callable[[], datetime] = _today
+    _spent: dict[tuple[str, str], Decimal] = field(default_factory=dict)
+
+    async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
+        """Set `amount` aside, or return how much is left instead."""
+        # Nothing is awaited between looking and taking, so nobody can come between.
+        stretch = _begun(account.period, self.now())
+        spent = self._spent.get((account.key, stretch), Decimal(0))
+        if spent + amount > account.limit:
+            return max(Decimal(0), account.limit - spent)
+        self._spent[account.key, stretch] = spent + amount
+        return Reserved(account, stretch, amount)
+
+    async def settle(self, reserved: Reserved, amount: Decimal) -> None:
+        """Say what the call cost in truth."""
+        self._spent[reserved.account.key, reserved.stretch] += amount - reserved.amount
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted(Provider):
+    """Asks only if every account can pay for the longest answer; what is not known is not paid."""
+
+    inner: Provider
+    ledger: Ledger
+    accounts: Sequence[Account]
+    price: Price | None
+    model_id: str
+
+    @override
+    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+        if not self.accounts:
+            async with aclosing(self.inner.stream(question)) as events:
+                async for event in events:
+                    yield event
+            return
+        price = self._price()
+        most = estimated_tokens(question)
+        asked = most - question.max_tokens
+        reserved = await self._reserve(
+            price.cost(Usage(input_tokens=asked, output_tokens=question.max_tokens))
+        )
+        heard = 0
+        used: Usage | None = None
+        try:
+            async with aclosing(self.inner.stream(question)) as events:
+                async for event in events:
+                    heard += _length(event)
+                    if isinstance(event, Finished):
+                        used = event.answer.usage
+                    yield event
+        finally:
+            # A call that broke off after it had begun has cost something too, about this much.
+            if used is None and heard:
+                used = Usage(input_tokens=asked, output_tokens=heard // _CHARACTERS_PER_TOKEN + 1)
+            await self._settle(reserved, price.cost(used or Usage()))
+
+    def _price(self) -> Price:
+        if self.price is None:
+            raise BudgetExceededError(
+                f"The price of {self.model_id} is not known, so it cannot be asked on a budget. "
+                "Set its price, or ask a model whose price is known."
+            )
+        return self.price
+
+    async def _reserve(self, amount: Decimal) -> list[Reserved]:
+        reserved: list[Reserved] = []
+        for account in self.accounts:
+            outcome = await self.ledger.reserve(account, amount)
+            if not isinstance(outcome, Reserved):
+                await self._settle(reserved, Decimal(0))
+                raise BudgetExceededError(
+                    f"The answer may cost {amount:.4f} USD, and {account.key} has {outcome:.4f} of "
+                    f"{account.limit} USD left ({account.period}). Ask for a shorter answer, or "
+                    "a cheaper model."
+                )
+            reserved.append(outcome)
+        return reserved
+
+    async def _settle(self, reserved: Sequence[Reserved], amount: Decimal) -> None:
+        for each in reserved:
+            await self.ledger.settle(each, amount)
+
+
+def _length(event: Event) -> int:
+    match event:
+        case TextDelta(text) | ThinkingDelta(text):
+            return len(text)
+        case ToolCallMade(call):
+            return len(call.name) + len(str(call.arguments))
+        case Finished():
+            return 0
