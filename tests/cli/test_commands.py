@@ -311,6 +311,22 @@ def test_a_full_disk_is_said_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "junto: No space left on device\n")
 
 
+def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        junto("config", "show"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(tmp_path),
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+
+        assert process.stderr.read() == b""
+        assert process.wait(SECONDS) == 1
+
+
 def test_instructions_name_only_what_is_offered(tmp_path: Path) -> None:
     done = subprocess.run(
         junto("mcp"),

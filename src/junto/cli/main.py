@@ -1,6 +1,6 @@
 """The commands and their options; what each does is imported when it is called."""
 
-import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -32,8 +32,11 @@ def run() -> NoReturn:
     except JuntoError as error:
         click.echo(f"junto: {error.message}", err=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
-    except OSError as error:  # a full disk behind standard output, a closed pipe
-        with contextlib.suppress(OSError):
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EPIPE):
+            raise
+        # Standard output is full, or nobody reads it any more, as in `junto config show | head`.
+        if error.errno == errno.ENOSPC:
             click.echo(f"junto: {error.strerror}", err=True)
         os._exit(1)  # leaving in the ordinary way would write what is left, and fail again
 
