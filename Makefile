@@ -45,7 +45,7 @@ pins: $(VENV)/dev.stamp
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--group build pyproject.toml --output-file requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--group build --group dev pyproject.toml --output-file requirements/dev.txt
+		--group build --group dev --all-extras pyproject.toml --output-file requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) $(NODE) .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from junto.domain.errors import BudgetExceededError, NetworkError
+from junto.domain.limits import Account, Period, Reserved
 from junto.domain.messages import ToolCall
 from junto.domain.prices import Price
 from junto.domain.questions import Event, Question, TextDelta, ToolCallMade, Usage
 from junto.providers.adapter import Provider, ask
-from junto.providers.budget import Account, Budgeted, LocalLedger, Period, Reserved
+from junto.providers.budget import Budgeted, LocalLedger
 from tests.providers.scripted import OK, QUESTION, Scripted, finished
 
 # A token costs a dollar, so that tokens can be counted in the ledger.

@@ -15,11 +15,12 @@ from junto.domain.errors import (
     RateLimitedError,
     TimeLimitError,
 )
+from junto.domain.limits import Rate, Taken
 from junto.domain.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
 from junto.domain.questions import Event, Question, TextDelta, ToolSpec
 from junto.providers.adapter import Provider, ask
 from junto.providers.circuit import Circuit, Guarded
-from junto.providers.limits import Capped, Limited, LocalLimiter, Rate, Taken, estimated_tokens
+from junto.providers.limits import Capped, Limited, LocalLimiter, estimated_tokens
 from junto.providers.retry import Alternative, Falling, Retrying, backoff
 from tests.providers.scripted import OK, QUESTION, Clock, Scripted, finished
 
@@ -272,7 +273,7 @@ async def test_tokens_that_were_not_used_are_given_back() -> None:
     await limiter.settle(taken, 10)
 
     assert isinstance(await limiter.take("m", 20, rate), Taken)
-    await limiter.settle(Taken("other", 1, 1), 1)  # long gone, and nobody minds
+    await limiter.settle(Taken("other", "1"), 1)  # long gone, and nobody minds
 
 
 def test_every_part_of_a_question_is_estimated() -> None:

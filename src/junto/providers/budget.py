@@ -5,12 +5,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import StrEnum
-from typing import Protocol
 
 from typing_extensions import override
 
 from junto.domain.errors import BudgetExceededError
+from junto.domain.limits import Account, Ledger, Reserved
 from junto.domain.prices import Price
 from junto.domain.questions import (
     Event,
@@ -27,50 +26,6 @@ from junto.providers.limits import estimated_tokens
 _CHARACTERS_PER_TOKEN = 4
 
 
-class Period(StrEnum):
-    """How long a budget lasts before it begins anew."""
-
-    DAY = "day"
-    MONTH = "month"
-    EVER = "ever"
-
-
-def _begun(period: Period, now: datetime) -> str:
-    """Return a name for the stretch of time that `now` falls into."""
-    forms = {Period.DAY: "%Y-%m-%d", Period.MONTH: "%Y-%m", Period.EVER: "ever"}
-    return now.strftime(forms[period])
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Somebody's budget: a caller's, a model's, everybody's."""
-
-    key: str
-    limit: Decimal
-    period: Period = Period.MONTH
-
-
-@dataclass(frozen=True, slots=True)
-class Reserved:
-    """Money set aside, in the stretch of time in which that was done."""
-
-    account: Account
-    stretch: str
-    amount: Decimal
-
-
-class Ledger(Protocol):
-    """Keeps what was spent; no two calls can ever set the same money aside."""
-
-    async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
-        """Set `amount` aside, or return how much is left instead."""
-        ...
-
-    async def settle(self, reserved: Reserved, amount: Decimal) -> None:
-        """Say what the call cost in truth."""
-        ...
-
-
 def _today() -> datetime:
     return datetime.now(UTC)
 
@@ -85,7 +40,7 @@ class LocalLedger:
     async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
         """Set `amount` aside, or return how much is left instead."""
         # Nothing is awaited between looking and taking, so nobody can come between.
-        stretch = _begun(account.period, self.now())
+        stretch = account.period.stretch(self.now())
         spent = self._spent.get((account.key, stretch), Decimal(0))
         if spent + amount > account.limit:
             return max(Decimal(0), account.limit - spent)

@@ -6,48 +6,26 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Protocol
+from uuid import uuid4
 
 from typing_extensions import override
 
 from junto.domain.errors import InvalidInputError, RateLimitedError
+from junto.domain.limits import Rate, RateLimiter, Taken
 from junto.domain.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
 from junto.domain.questions import Event, Finished, Question
 from junto.providers.adapter import Provider
 
-_WINDOW = 60.0
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_IMAGE = 1500
 _BYTES_PER_DOCUMENT_TOKEN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How much may be asked within any sixty seconds."""
-
-    requests: int = 50
-    tokens: int = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A place within the limit, for as many tokens as a call was thought to take."""
-
-    key: str
+@dataclass(slots=True)
+class _Entry:
+    at: float
     tokens: int
-    id: int
-
-
-class RateLimiter(Protocol):
-    """Hands out places within a limit; no two callers ever get the same one."""
-
-    async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
-        """Return a place, or the seconds after which there may be one."""
-        ...
-
-    async def settle(self, taken: Taken, tokens: int) -> None:
-        """Say how many tokens the call took in truth."""
-        ...
+    id: str
 
 
 @dataclass(slots=True)
@@ -55,38 +33,36 @@ class LocalLimiter:
     """Counts within this process, over a window that slides."""
 
     now: Callable[[], float] = time.monotonic
-    _taken: dict[str, deque[list[float]]] = field(default_factory=dict)
-    _next: int = 0
+    _taken: dict[str, deque[_Entry]] = field(default_factory=dict)
 
     async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
         """Return a place, or the seconds after which there may be one."""
         # Nothing is awaited between looking and taking, so nobody can come between.
         now, entries = self.now(), self._taken.setdefault(key, deque())
-        while entries and entries[0][0] <= now - _WINDOW:
+        while entries and entries[0].at <= now - rate.seconds:
             entries.popleft()
         wait = _wait(entries, tokens, rate, now)
         if wait > 0:
             return wait
-        self._next += 1
-        entries.append([now, tokens, self._next])
-        return Taken(key, tokens, self._next)
+        entries.append(_Entry(now, tokens, uuid4().hex))
+        return Taken(key, entries[-1].id)
 
     async def settle(self, taken: Taken, tokens: int) -> None:
         """Say how many tokens the call took in truth."""
         for entry in reversed(self._taken.get(taken.key, ())):
-            if entry[2] == taken.id:
-                entry[1] = tokens
+            if entry.id == taken.id:
+                entry.tokens = tokens
                 return
 
 
-def _wait(entries: deque[list[float]], tokens: int, rate: Rate, now: float) -> float:
+def _wait(entries: deque[_Entry], tokens: int, rate: Rate, now: float) -> float:
     """Return how long until enough of `entries` have left the window."""
-    requests, used = len(entries), sum(entry[1] for entry in entries)
-    for at, counted, _ in entries:
+    requests, used = len(entries), sum(entry.tokens for entry in entries)
+    for entry in entries:
         if requests < rate.requests and used + tokens <= rate.tokens:
             break
-        requests, used = requests - 1, used - counted
-        leaves = at + _WINDOW - now
+        requests, used = requests - 1, used - entry.tokens
+        leaves = entry.at + rate.seconds - now
         if requests < rate.requests and used + tokens <= rate.tokens:
             return leaves
     return 0.0

@@ -1,0 +1,157 @@
+"""What every limiter and every ledger must do, whether it counts in the process or in Redis."""
+
+import asyncio
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from redis.asyncio import Redis
+
+from junto.domain.limits import Account, Ledger, Period, Rate, RateLimiter, Reserved, Taken
+from junto.providers.budget import LocalLedger
+from junto.providers.limits import LocalLimiter
+from junto.storage.redis_limits import RedisLedger, RedisLimiter
+
+
+@pytest.fixture(params=["local", "redis"])
+def limiter(request: pytest.FixtureRequest) -> RateLimiter:
+    if request.param == "local":
+        return LocalLimiter()
+    return RedisLimiter(request.getfixturevalue("redis"))
+
+
+@pytest.fixture(params=["local", "redis"])
+def ledger(request: pytest.FixtureRequest) -> Ledger:
+    if request.param == "local":
+        return LocalLedger()
+    return RedisLedger(request.getfixturevalue("redis"))
+
+
+async def test_as_many_are_let_in_as_the_rate_allows_and_no_more(limiter: RateLimiter) -> None:
+    outcomes = await asyncio.gather(
+        *(limiter.take("m", 1, Rate(requests=7, tokens=1000)) for _ in range(200))
+    )
+
+    assert sum(isinstance(outcome, Taken) for outcome in outcomes) == 7
+    assert all(0 < wait <= 60 for wait in outcomes if not isinstance(wait, Taken))
+
+
+async def test_tokens_count_as_well_as_requests(limiter: RateLimiter) -> None:
+    rate = Rate(requests=1000, tokens=100)
+
+    outcomes = await asyncio.gather(*(limiter.take("m", 30, rate) for _ in range(50)))
+
+    assert sum(isinstance(outcome, Taken) for outcome in outcomes) == 3
+    assert isinstance(await limiter.take("m", 10, rate), Taken)
+    assert not isinstance(await limiter.take("m", 1, rate), Taken)
+
+
+async def test_after_the_wait_that_was_promised_there_is_room(limiter: RateLimiter) -> None:
+    rate = Rate(requests=1, seconds=0.2)
+    assert isinstance(await limiter.take("m", 1, rate), Taken)
+    wait = await limiter.take("m", 1, rate)
+    assert not isinstance(wait, Taken)
+    assert 0 < wait <= 0.2
+
+    await asyncio.sleep(wait + 0.01)
+
+    assert isinstance(await limiter.take("m", 1, rate), Taken)
+
+
+async def test_the_wait_is_for_as_many_as_must_leave(limiter: RateLimiter) -> None:
+    rate = Rate(requests=10, tokens=100)
+    for tokens in (10, 20, 30, 40):
+        assert isinstance(await limiter.take("m", tokens, rate), Taken)
+
+    little, much = await limiter.take("m", 10, rate), await limiter.take("m", 100, rate)
+
+    assert not isinstance(little, Taken)
+    assert not isinstance(much, Taken)
+    assert little <= much <= 60
+
+
+async def test_keys_do_not_know_each_other(limiter: RateLimiter) -> None:
+    rate = Rate(requests=1)
+
+    assert isinstance(await limiter.take("a", 1, rate), Taken)
+    assert isinstance(await limiter.take("b", 1, rate), Taken)
+    assert not isinstance(await limiter.take("a", 1, rate), Taken)
+
+
+async def test_what_was_not_used_is_given_back(limiter: RateLimiter) -> None:
+    rate = Rate(tokens=100)
+    taken = await limiter.take("m", 90, rate)
+    assert isinstance(taken, Taken)
+    assert not isinstance(await limiter.take("m", 20, rate), Taken)
+
+    await limiter.settle(taken, 10)
+
+    assert isinstance(await limiter.take("m", 20, rate), Taken)
+
+
+async def test_settling_what_is_long_gone_changes_nothing(limiter: RateLimiter) -> None:
+    await limiter.settle(Taken("m", "gone"), 1_000_000)
+
+    assert isinstance(await limiter.take("m", 1, Rate(tokens=10)), Taken)
+
+
+async def test_two_servers_share_one_rate(redis: Redis) -> None:
+    one, two = RedisLimiter(redis), RedisLimiter(redis)
+    rate = Rate(requests=5)
+
+    outcomes = await asyncio.gather(*(each.take("m", 1, rate) for each in (one, two) * 50))
+
+    assert sum(isinstance(outcome, Taken) for outcome in outcomes) == 5
+
+
+async def test_nothing_is_left_behind_in_redis(redis: Redis) -> None:
+    limiter = RedisLimiter(redis)
+    await limiter.take("m", 1, Rate(seconds=0.1))
+    await RedisLedger(redis).reserve(Account("me", Decimal(5), Period.DAY), Decimal(1))
+
+    for key in await redis.keys():
+        assert await redis.pttl(key) > 0
+
+
+async def test_money_can_be_set_aside_only_once(ledger: Ledger) -> None:
+    account = Account("me", Decimal(10))
+
+    outcomes = await asyncio.gather(*(ledger.reserve(account, Decimal("0.7")) for _ in range(100)))
+
+    assert sum(isinstance(outcome, Reserved) for outcome in outcomes) == 14
+    assert {o for o in outcomes if not isinstance(o, Reserved)} == {Decimal("0.2")}
+
+
+async def test_a_call_costs_what_it_cost(ledger: Ledger) -> None:
+    account = Account("me", Decimal(1))
+    reserved = await ledger.reserve(account, Decimal(1))
+    assert isinstance(reserved, Reserved)
+    assert await ledger.reserve(account, Decimal("0.000001")) == 0
+
+    await ledger.settle(reserved, Decimal("0.123456789"))
+
+    assert await ledger.reserve(account, Decimal(1)) == Decimal("0.876543211")
+
+
+async def test_a_call_may_cost_more_than_was_set_aside(ledger: Ledger) -> None:
+    account = Account("me", Decimal(1))
+    reserved = await ledger.reserve(account, Decimal("0.5"))
+    assert isinstance(reserved, Reserved)
+
+    await ledger.settle(reserved, Decimal(2))
+
+    assert await ledger.reserve(account, Decimal("0.1")) == 0
+
+
+async def test_periods_and_accounts_do_not_know_each_other(redis: Redis) -> None:
+    today = [datetime(2026, 11, 30, tzinfo=UTC)]
+    for ledger in (LocalLedger(now=lambda: today[0]), RedisLedger(redis, now=lambda: today[0])):
+        today[0] = datetime(2026, 11, 30, tzinfo=UTC)
+        accounts = [Account(f"{p}", Decimal(1), p) for p in Period]
+        for account in accounts:
+            assert isinstance(await ledger.reserve(account, Decimal(1)), Reserved)
+        today[0] = datetime(2026, 12, 1, tzinfo=UTC)
+
+        again = [isinstance(await ledger.reserve(a, Decimal(1)), Reserved) for a in accounts]
+
+        assert again == [True, True, False]
