@@ -310,6 +310,22 @@ def test_a_thousand_garbage_lines_between_two_good_calls(tmp_path: Path) -> None
     assert done.returncode == 0
 
 
+def test_what_is_very_deep_or_very_long_is_refused_and_the_next_call_answered(
+    tmp_path: Path,
+) -> None:
+    deep = b"[" * 100_000 + b"]" * 100_000
+    deeper = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 100_000
+    long = call(2, "get_env", key="x" * 5 * 1024 * 1024)
+
+    done = piped(tmp_path, b"\n".join([deep, deeper, long.strip(), request(3, "ping")]))
+
+    answers = {answer["id"]: answer for answer in messages(done.stdout)}
+    assert answers[None]["error"]["code"] == -32700
+    assert answers[2]["result"]["isError"]
+    assert answers[3]["result"] == {}
+    assert len(done.stdout) < 2000
+
+
 def test_an_id_that_is_in_use_is_refused_and_the_first_call_goes_on(tmp_path: Path) -> None:
     with odd_server(tmp_path) as client:
         client.send(call(5, "slow", seconds=0.3, text="first") + call(5, "slow", text="second"))

@@ -20,6 +20,7 @@ from junto.telemetry.metrics import Metrics
 from junto.tools.tool import Call
 
 _audit = Log.of("audit")
+_log = Log.of("tools")
 
 # Short arguments could be guessed from a plain hash.
 _KEY = secrets.token_bytes(16)
@@ -45,14 +46,15 @@ class Guard:
             outcome = "ok"
         except JuntoError as error:
             outcome = error.code
-            return self._failure(error)
+            return self._failure(tool, error)
         except asyncio.CancelledError:
             outcome = CancelledCallError.code
             task = asyncio.current_task()
             if task and task.cancelling():
                 raise
             # Not this call was stopped, but something that it waited for.
-            return self._failure(CancelledCallError("The work was stopped before it was done."))
+            stopped = CancelledCallError("The work was stopped before it was done.")
+            return self._failure(tool, stopped)
         except MCPError:
             outcome = "ProtocolError"
             raise
@@ -67,8 +69,9 @@ class Guard:
                 self.metrics.tool_called(tool, outcome, seconds)
                 self._record(tool, call, outcome, seconds)
 
-    def _failure(self, error: JuntoError) -> dict[str, Any]:
+    def _failure(self, tool: str, error: JuntoError) -> dict[str, Any]:
         message = self.redactor.text(error.message)
+        _log.info("tool failed", tool=tool, code=error.code, reason=message)
         facts = {"code": error.code, "message": message, "retryable": error.retryable}
         if error.retry_after is not None:
             facts["retryAfter"] = error.retry_after
