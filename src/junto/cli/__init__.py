@@ -10,7 +10,7 @@ def main() -> NoReturn:
     """Run the command that the arguments name.
 
     A start makes hundreds of thousands of objects that live to the end; looking through them for
-    garbage would take a sixth of its time. Commands that stay call `settled` once they are up.
+    garbage would take a tenth of its time. Commands that stay call `settled` once they are up.
     """
     gc.disable()
     _open_descriptors()

@@ -19,7 +19,7 @@ def output_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of a tool's result.
 
     Nothing in it is required: an error's structured content is checked against it too (by the
-    TypeScript SDK's client, for one), and has other fields.
+    TypeScript SDK's client of version 1, for one), and has other fields.
     """
     full = model.model_json_schema(by_alias=True, mode="serialization")
     schema = _compact(_undocumented(full), {})

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -19,7 +18,6 @@ from mcp_types import (
     ReadResourceRequestParams,
     SetLevelRequestParams,
 )
-from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 from pydantic import ValidationError
 
 from junto.domain.errors import (
@@ -152,11 +150,6 @@ def server_of(surface: Surface) -> Server[Any]:
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
-    if isinstance(get_tracer_provider(), ProxyTracerProvider):
-        # Nobody collects spans, so none are made: that is a tenth of what a call costs.
-        server.middleware[:] = [
-            each for each in server.middleware if not isinstance(each, OpenTelemetryMiddleware)
-        ]
     server.middleware.append(_Contained(surface.redactor))
     server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.set_level)
     return server
