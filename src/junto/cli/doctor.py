@@ -117,7 +117,7 @@ def _port(host: str, port: int) -> Finding:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((host.strip("[]"), port))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 detail = f"{host}:{port} cannot be had: {error.strerror}"
@@ -135,7 +135,7 @@ def _holder(host: str, port: int) -> str:
     """Ask whoever holds the port whether it is Junto."""
     import http.client
 
-    connection = http.client.HTTPConnection(host, port, timeout=2)
+    connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=2)
     try:
         connection.request("GET", "/health")
         report = json.loads(connection.getresponse().read(10_000))

@@ -14,7 +14,6 @@ from junto.domain.errors import (
     TimeLimitError,
 )
 
-_OVERLOADED = 529
 _SHOWN = 300
 _TOO_LONG = re.compile(
     r"prompt is too long|context[ _]length|context window|maximum context|too many tokens"
@@ -38,7 +37,7 @@ def failure(
         return TimeLimitError(said)
     if status == 413 or _TOO_LONG.search(message):  # noqa: PLR2004
         return ContextOverflowError(f"{said} Send less, or choose a model with a larger window.")
-    if status >= 500 or status == _OVERLOADED:  # noqa: PLR2004
+    if status >= 500:  # noqa: PLR2004 - Anthropic's 529, overloaded, among them
         return NetworkError(said, retry_after=retry_after)
     if status >= 400:  # noqa: PLR2004
         return InvalidInputError(said)
