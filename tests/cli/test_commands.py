@@ -146,7 +146,7 @@ def test_logs_go_where_the_settings_say(tmp_path: Path) -> None:
     assert "configuration loaded" in done.stderr
     assert "configuration loaded" in (logs / "general.log").read_text()
     assert json.loads((logs / "audit.log").read_text())["tool"] == "list_models"
-    assert "No models are configured" in done.stdout
+    assert "smollm2-135m" in done.stdout
 
 
 def test_a_person_at_the_terminal_is_told_what_this_is(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_doctor_finds_a_healthy_house(tmp_path: Path) -> None:
     for line in (
         "✓ Python: 3.",
         "✓ configuration: no file",
-        "✓ models: 1 configured, m is the default",
+        "✓ models: 2 can be asked, m is the default",
         f"✓ port: 127.0.0.1:{port} is free",
         "✓ stdio: `junto mcp` answers with 3 tools",
     ):
@@ -206,7 +206,7 @@ def test_doctor_names_what_is_wrong_and_the_fix(tmp_path: Path, served: HttpClie
     findings = {(f["check"], f["state"]): f for f in json.loads(done.stdout)}
     assert done.returncode == 1
     assert findings["logs", "broken"]["fix"].endswith("logging.directory.")
-    assert "is not among them" in findings["models", "broken"]["detail"]
+    assert "There is no model n." in findings["models", "broken"]["detail"]
     assert f"is held by Junto {__version__}" in findings["port", "warning"]["detail"]
     assert "JUNTO_TYPO" in findings["configuration", "warning"]["detail"]
 
@@ -274,7 +274,7 @@ def test_config_check_warns_of_a_default_that_does_not_exist(tmp_path: Path) -> 
 
     done = run(tmp_path, "config", "check", **models)
 
-    assert "default_model is n, which is not among: m." in done.stderr
+    assert "warning: default_model: There is no model n." in done.stderr
 
 
 def test_a_folder_that_is_gone_is_no_reason_to_crash(tmp_path: Path) -> None:

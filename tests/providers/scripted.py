@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from junto.domain.messages import Message
 from junto.domain.questions import Answer, Event, Finished, Question, StopReason, TextDelta, Usage
-from junto.providers.adapter import Provider
+from junto.providers.provider import Provider
 
 QUESTION = Question(model="m", messages=(Message.user("Hi"),), max_tokens=10)
 

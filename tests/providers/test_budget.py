@@ -14,8 +14,8 @@ from junto.domain.limits import Account, Period, Reserved
 from junto.domain.messages import ToolCall
 from junto.domain.prices import Price
 from junto.domain.questions import Event, Question, TextDelta, ToolCallMade, Usage
-from junto.providers.adapter import Provider, ask
-from junto.providers.budget import Budgeted, LocalLedger
+from junto.providers.pipeline.budget import Budgeted, LocalLedger
+from junto.providers.provider import Provider, ask
 from tests.providers.scripted import OK, QUESTION, Scripted, finished
 
 # A token costs a dollar, so that tokens can be counted in the ledger.

@@ -18,9 +18,9 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
 )
-from junto.providers.adapter import Provider, ask
-from junto.providers.cache import Cached, LocalCache, cache_key
-from junto.providers.measure import Measured
+from junto.providers.pipeline.cache import Cached, LocalCache, cache_key
+from junto.providers.pipeline.measure import Measured
+from junto.providers.provider import Provider, ask
 from junto.telemetry.metrics import Metrics
 from tests.providers.scripted import OK, QUESTION, Clock, Scripted, finished
 

@@ -36,9 +36,9 @@ from junto.domain.questions import (
     ToolCallMade,
     ToolSpec,
 )
-from junto.providers.anthropic_codec import AnthropicCodec
-from junto.providers.folding import Codec
-from junto.providers.openai_codec import OpenAiCodec
+from junto.providers.dialects.anthropic import AnthropicCodec
+from junto.providers.dialects.folding import Codec
+from junto.providers.dialects.openai import OpenAiCodec
 from tests.upstream import anthropic_events, openai_events
 
 PNG = b"\x89PNG..."

@@ -18,10 +18,10 @@ from junto.domain.errors import (
 from junto.domain.limits import Rate, Taken
 from junto.domain.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
 from junto.domain.questions import Event, Question, TextDelta, ToolSpec
-from junto.providers.adapter import Provider, ask
-from junto.providers.circuit import Circuit, Guarded
-from junto.providers.limits import Capped, Limited, LocalLimiter, estimated_tokens
-from junto.providers.retry import Alternative, Falling, Retrying, backoff
+from junto.providers.pipeline.circuit import Circuit, Guarded
+from junto.providers.pipeline.limits import Capped, Limited, LocalLimiter, estimated_tokens
+from junto.providers.pipeline.retry import Alternative, Falling, Retrying, backoff
+from junto.providers.provider import Provider, ask
 from tests.providers.scripted import OK, QUESTION, Clock, Scripted, finished
 
 DOWN = NetworkError("down")
@@ -100,14 +100,18 @@ def test_waits_double_up_to_a_minute_and_differ(attempt: int, chance: float) -> 
     assert longest / 2 <= backoff(min(attempt, 1000), lambda: chance) <= longest
 
 
+def choice(provider: Scripted, number: int) -> Alternative:
+    return Alternative(f"id{number}", provider, f"wire{number}")
+
+
 async def test_another_model_is_asked_when_the_first_cannot_answer() -> None:
     first, second, third = Scripted([(DOWN,)]), Scripted([(DOWN,)]), Scripted([OK])
-    falling = Falling(first, [Alternative(second, "m2"), Alternative(third, "m3")])
+    falling = Falling([choice(first, 1), choice(second, 2), choice(third, 3)])
 
     answer = await ask(falling, QUESTION)
 
-    assert answer.message.text == "ok"
-    assert [s.asked[0].model for s in (first, second, third)] == ["m", "m2", "m3"]
+    assert (answer.message.text, answer.model) == ("ok", "id3")
+    assert [s.asked[0].model for s in (first, second, third)] == ["wire1", "wire2", "wire3"]
 
 
 @pytest.mark.parametrize(
@@ -117,17 +121,16 @@ async def test_no_other_model_is_asked_for_a_bad_question_or_half_an_answer(run:
     second = Scripted([OK])
 
     with pytest.raises(JuntoError):
-        await ask(Falling(Scripted([run]), [Alternative(second, "m2")]), QUESTION)
+        await ask(Falling([choice(Scripted([run]), 1), choice(second, 2)]), QUESTION)
 
     assert second.asked == []
 
 
 async def test_the_last_models_error_is_the_error() -> None:
+    slow = Scripted([(TimeLimitError("t"),)])
+
     with pytest.raises(TimeLimitError):
-        await ask(
-            Falling(Scripted([(DOWN,)]), [Alternative(Scripted([(TimeLimitError("t"),)]), "m2")]),
-            QUESTION,
-        )
+        await ask(Falling([choice(Scripted([(DOWN,)]), 1), choice(slow, 2)]), QUESTION)
 
 
 async def test_a_provider_that_fails_and_fails_is_left_alone_and_tried_again_later() -> None:

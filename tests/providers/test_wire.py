@@ -19,11 +19,12 @@ from junto.domain.errors import (
 from junto.domain.messages import Message
 from junto.domain.models import Capabilities
 from junto.domain.questions import Event, Finished, Question, TextDelta
-from junto.providers.adapter import Adapter, ask
-from junto.providers.anthropic_codec import AnthropicCodec
-from junto.providers.folding import Codec
-from junto.providers.openai_codec import OpenAiCodec
-from junto.providers.wire import Endpoint, Patience, Wire
+from junto.providers.dialects.anthropic import AnthropicCodec
+from junto.providers.dialects.folding import Codec
+from junto.providers.dialects.openai import OpenAiCodec
+from junto.providers.provider import ask
+from junto.providers.wiring.adapter import Adapter
+from junto.providers.wiring.wire import Endpoint, Patience, Wire
 from tests.upstream import Reply, Upstream, anthropic_events, openai_events
 
 KEY = "sk-ant-never-to-be-seen-0000000000"

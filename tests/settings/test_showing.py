@@ -6,7 +6,6 @@ import yaml
 from junto.security.secrets import REDACTED
 from junto.settings import load
 from junto.settings.leaves import leaves
-from junto.settings.models import configured_models
 from junto.settings.showing import as_facts, manual, secrets_in, shown, spelled, starter_file
 
 SECRETS = ["key-of-anthropic", "key-of-m1", "postgresql://user:pass@host/db"]
@@ -81,11 +80,3 @@ def test_the_manual_lists_every_setting() -> None:
     page = manual()
 
     assert all(f"`{leaf.path}`" in page for leaf in leaves().values())
-
-
-def test_the_first_model_is_the_default_unless_another_is_named(tmp_path: Path) -> None:
-    first = load(environment=VARIABLES, home=tmp_path, directory=tmp_path).settings
-    named = load({"default_model": "m2"}, environment=VARIABLES, home=tmp_path).settings
-
-    assert [(m.id, m.default) for m in configured_models(first)] == [("m1", True), ("m2", False)]
-    assert [(m.id, m.default) for m in configured_models(named)] == [("m1", False), ("m2", True)]

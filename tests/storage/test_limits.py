@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from junto.domain.limits import Account, Ledger, Period, Rate, RateLimiter, Reserved, Taken
-from junto.providers.budget import LocalLedger
-from junto.providers.limits import LocalLimiter
+from junto.providers.pipeline.budget import LocalLedger
+from junto.providers.pipeline.limits import LocalLimiter
 from junto.storage.redis_limits import RedisLedger, RedisLimiter
 
 

@@ -1,12 +1,14 @@
-import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from junto.domain.models import Model
+from junto.app.models import catalog_of
 from junto.kit.environment import Environment
+from junto.providers.catalog.catalog import Catalog
 from junto.security.secrets import Redactor
+from junto.settings.tree import Settings
 from junto.tools.kit import current_time, get_env
 from junto.tools.models import list_models
 from junto.tools.tool import Tool
@@ -82,30 +84,60 @@ async def test_get_env_shows_values_and_hides_secrets() -> None:
     assert missing == ("MISSING is not set.", {"key": "MISSING", "isSet": False})
 
 
+def catalog(tmp_path: Path, **settings: Any) -> Catalog:
+    return catalog_of(
+        Settings.model_validate({"embedded": {"enabled": False}, **settings}), tmp_path
+    )
+
+
 @pytest.mark.feature("F058")
-async def test_list_models_shows_each_and_marks_the_default() -> None:
+async def test_list_models_shows_each_and_marks_the_default(tmp_path: Path) -> None:
+    price = {"input": 1, "output": 2.5}
     tool = list_models(
-        [
-            Model(id="a", provider="anthropic", context_window=200_000, default=True),
-            Model(id="b", provider="openai", description="Quick"),
-        ]
+        catalog(
+            tmp_path,
+            models=[
+                {"id": "a", "baseUrl": "http://secret.example/v1", "apiKey": "k-0", "price": price},
+                {"id": "b", "provider": "anthropic", "description": "Quick", "contextWindow": 9000},
+            ],
+        )
     )
 
     text, facts = await ask(tool)
 
-    assert text == "- a (anthropic, 200,000 tokens, default)\n- b (openai): Quick"
-    assert [model["id"] for model in facts["models"]] == ["a", "b"]
+    lines = text.splitlines()
+    assert (
+        lines[0] == "- a (openai, $1/$2.5, images, documents, tools, schema, temperature, default)"
+    )
+    assert lines[1].startswith("- b (anthropic, 9,000 tokens, ")
+    assert lines[1].endswith("): Quick")
     assert facts["models"][0] == {
         "id": "a",
-        "provider": "anthropic",
-        "contextWindow": 200_000,
+        "provider": "openai",
+        "price": {"input": 1.0, "output": 2.5},
+        "capabilities": ["images", "documents", "tools", "schema", "temperature"],
         "default": True,
     }
     assert "Default model: a." in tool.description
+    assert "secret" not in text + str(facts)
+    assert "k-0" not in text + str(facts)
 
 
-async def test_list_models_without_models_says_how_to_add_some() -> None:
-    text, facts = await ask(list_models([]))
+async def test_list_models_finds_by_text_and_says_how_many_more_there_are(tmp_path: Path) -> None:
+    many = [{"id": f"m{number:03}", "baseUrl": "http://x/v1"} for number in range(120)]
+    tool = list_models(catalog(tmp_path, models=many))
 
-    assert re.search(r"junto config init", text)
-    assert facts == {"models": []}
+    everything, facts = await ask(tool)
+    narrowed, few = await ask(tool, text="M11")
+
+    assert (len(facts["models"]), facts["total"]) == (50, 120)
+    assert "and 70 more" in everything
+    assert [model["id"] for model in few["models"]] == [f"m11{number}" for number in range(10)]
+    assert "more" not in narrowed
+
+
+async def test_list_models_without_models_says_how_to_add_some(tmp_path: Path) -> None:
+    text, facts = await ask(list_models(catalog(tmp_path)))
+
+    assert "ANTHROPIC_API_KEY" in text
+    assert facts == {"models": [], "total": 0}

@@ -408,7 +408,7 @@ def test_an_origin_that_is_allowed_may_ask_from_a_browser(tmp_path: Path) -> Non
 
 def test_the_trace_of_the_caller_is_kept(tmp_path: Path) -> None:
     trace = "0af7651916cd43dd8448eb211c80319c"
-    environment = clean_environment(tmp_path)
+    environment = clean_environment(tmp_path, ANTHROPIC_API_KEY="k")
     with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, process):
         body = {
             "jsonrpc": "2.0",

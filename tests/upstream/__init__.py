@@ -73,7 +73,8 @@ class Upstream:
             await runner.cleanup()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        received = Received(request.path, dict(request.headers), json.loads(await request.read()))
+        body = await request.read()
+        received = Received(request.path, dict(request.headers), json.loads(body or b"{}"))
         self.requests.append(received)
         self.arrived.set()
         reply = self._script.popleft() if len(self._script) > 1 else self._script[0]

@@ -9,7 +9,6 @@ import click
 from junto.cli.table import table
 from junto.domain.errors import ConfigurationError, InputOutputError
 from junto.settings import Loaded
-from junto.settings.models import model_warnings
 from junto.settings.showing import as_facts, shown, spelled, starter_file
 
 _WIDEST_VALUE = 60
@@ -56,9 +55,10 @@ def check(loaded: Loaded) -> None:
     from junto.app import running
     from junto.transport.http import check_host
 
-    with running(loaded, default_level="error"):
+    with running(loaded, default_level="error") as junto:
         check_host(loaded.settings.http.host)
-    for warning in (*loaded.warnings, *model_warnings(loaded.settings)):
+        warnings = (*loaded.warnings, *junto.catalog.warnings())
+    for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     files = ", ".join(str(path) for path in loaded.files) or "no file"
     changed = sum(origin.kind != "default" for origin in loaded.origins.values())

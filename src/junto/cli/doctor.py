@@ -15,9 +15,9 @@ import click
 
 from junto import __version__
 from junto.app import log_directory, state_directory
+from junto.app.models import catalog_of
 from junto.domain.errors import JuntoError
 from junto.settings import Loaded
-from junto.settings.models import configured_models
 from junto.settings.tree import LogOutput, Settings
 
 _ROUND_TRIP_SECONDS = 30
@@ -80,23 +80,18 @@ def _configuration(loaded: Loaded) -> Iterator[Finding]:
 
 
 def _models(settings: Settings) -> Finding:
-    models = configured_models(settings)
-    if not models:
-        return Finding(
-            "models",
-            "warning",
-            "none are configured",
-            "Add some under `models:`; `junto config init` writes a file to start from.",
-        )
-    default = next((model.id for model in models if model.default), None)
-    if default is None:
-        return Finding(
-            "models",
-            "broken",
-            f"the default {settings.default_model} is not among them",
-            f"Set default_model to one of: {', '.join(model.id for model in models)}.",
-        )
-    return Finding("models", "ok", f"{len(models)} configured, {default} is the default")
+    """Look at what can be asked, and whether the default is among it."""
+    try:
+        catalog = catalog_of(settings, state_directory(settings))
+        default = catalog.find().id
+    except JuntoError as error:
+        return Finding("models", "broken", error.message, "Set default_model, a key, or models.")
+    offers = catalog.offers()
+    if offers.get(default) == catalog.embedded:
+        detail = f"only the embedded model {default}: it answers, but it is small"
+        fix = "Set the key of a provider, such as ANTHROPIC_API_KEY, for more."
+        return Finding("models", "warning", detail, fix)
+    return Finding("models", "ok", f"{len(offers)} can be asked, {default} is the default")
 
 
 def _writable(check: str, directory: Path, setting: str) -> Finding:

@@ -9,6 +9,7 @@ import click
 from junto import __version__
 from junto.app import DESCRIPTION, Junto, running
 from junto.cli import settled
+from junto.cli.notices import say_who_answers
 from junto.settings import Loaded
 from junto.transport import page
 from junto.transport.http import Views, application, listening, serve_http
@@ -42,4 +43,6 @@ async def _served(junto: Junto) -> None:
         base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         click.echo(f"Junto {__version__} serves MCP at {base}/mcp", err=True)
         click.echo(f"Open {base}/ to see how to connect a client; Ctrl-C stops.", err=True)
-        await serve_http(app, listener, options)
+        say_who_answers(junto.catalog)
+        async with junto.open():
+            await serve_http(app, listener, options)

@@ -81,6 +81,48 @@ def mcp(config: Path | None, log_level: str | None) -> None:
     stdio.serve(_loaded(config, log_level))
 
 
+@junto.command(short_help="Ask a model and print its answer as it comes.")
+@click.argument("message", nargs=-1)
+@click.option("-m", "--model", help="The model to ask.  [default: the configured one]")
+@click.option("--system", help="Who the model should be.")
+@click.option("--max-tokens", type=click.IntRange(1), help="The longest answer.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="How freely it chooses words.")
+@click.option("--reasoning", type=click.Choice(["low", "medium", "high"]), help="Think first.")
+@click.option("--seed", type=int, help="The same seed gives the same answer, where supported.")
+@_with_settings
+def chat(
+    message: tuple[str, ...], config: Path | None, log_level: str | None, **wishes: Any
+) -> None:
+    """Ask a model and print its answer as it comes.
+
+    What comes through a pipe is added to MESSAGE: `cat error.log | junto chat "What went wrong?"`
+    """
+    from junto.cli.chat import Wishes
+    from junto.cli.chat import chat as answer
+    from junto.domain.questions import Effort
+
+    effort = wishes.pop("reasoning")
+    chosen = Wishes(**wishes, reasoning=Effort(effort) if effort else None)
+    answer(_loaded(config, log_level), " ".join(message), chosen)
+
+
+@junto.command(short_help="List the models that can be asked.")
+@click.argument("text", required=False)
+@click.option("--refresh", is_flag=True, help="Ask the providers for their lists first.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@_with_settings
+def models(
+    text: str | None, config: Path | None, log_level: str | None, *, refresh: bool, as_json: bool
+) -> None:
+    """List the models that can be asked, with windows and prices; * marks the default.
+
+    With TEXT, only those with it in their names.
+    """
+    from junto.cli.models import models as listed
+
+    listed(_loaded(config, log_level), text, refresh=refresh, as_json=as_json)
+
+
 @junto.group()
 def config() -> None:
     """See, start and check the configuration."""

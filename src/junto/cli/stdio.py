@@ -15,7 +15,8 @@ def serve(loaded: Loaded) -> None:
     person = sys.stdin is not None and sys.stdin.isatty()
     # Before the rest is imported, since that may print as well.
     wire = claim()
-    from junto.app import running
+    from junto.app import Junto, running
+    from junto.cli.notices import say_who_answers
     from junto.transport.protocol import server_of
     from junto.transport.stdio import serve_stdio
 
@@ -26,8 +27,14 @@ def serve(loaded: Loaded) -> None:
             err=True,
         )
     with running(loaded, default_level="warning") as junto:
+        say_who_answers(junto.catalog)
         server, options = server_of(junto.surface), junto.settings.stdio
+
+        async def served(junto: Junto) -> None:
+            async with junto.open():
+                await serve_stdio(
+                    server, wire, drain=options.drain, most_bytes=options.max_line_bytes
+                )
+
         settled()
-        asyncio.run(
-            serve_stdio(server, wire, drain=options.drain, most_bytes=options.max_line_bytes)
-        )
+        asyncio.run(served(junto))

@@ -11,6 +11,7 @@
     ├── NetworkError            the other side was not reached
     ├── InvalidInputError       the arguments make no sense
     ├── RateLimitedError        too many, too fast
+    │   └── NoRoomError         by our own limits, after waiting for room
     ├── AuthenticationError     the key was not accepted
     ├── ContextOverflowError    more text than the model can hold
     ├── BudgetExceededError     the money is spent
@@ -100,6 +101,10 @@ class RateLimitedError(JuntoError):
 
     code = "RateLimited"
     retryable_by_nature = True
+
+
+class NoRoomError(RateLimitedError):
+    """Our own limits are reached, and the call has waited for room as long as it may."""
 
 
 class AuthenticationError(JuntoError):

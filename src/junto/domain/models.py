@@ -1,7 +1,9 @@
 """What is known about a model that can be asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+
+from junto.domain.prices import Price
 
 
 class ReasoningStyle(StrEnum):
@@ -24,6 +26,10 @@ class Capabilities:
     temperature: bool = True
     reasoning: ReasoningStyle | None = None
 
+    def names(self) -> list[str]:
+        """Return what it can take beyond words."""
+        return [field.name for field in fields(self) if getattr(self, field.name)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -33,4 +39,6 @@ class Model:
     provider: str
     description: str | None = None
     context_window: int | None = None
+    price: Price | None = None
+    capabilities: Capabilities = Capabilities()
     default: bool = False

@@ -16,9 +16,14 @@ class Price:
     output: Decimal
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    # Whoever sends more than so many tokens pays another price for all of them.
+    above: tuple[tuple[int, "Price"], ...] = ()
 
     def cost(self, usage: Usage) -> Decimal:
         """Return what `usage` costs."""
+        for tokens, price in reversed(self.above):
+            if usage.input_tokens > tokens:
+                return price.cost(usage)
         plain = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
         read = self.input if self.cache_read is None else self.cache_read
         write = self.input if self.cache_write is None else self.cache_write

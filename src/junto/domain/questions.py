@@ -74,6 +74,15 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing of the answer yet: this is what it waits for, and how far that is."""
+
+    reason: str
+    done: float | None = None
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """A few more words."""
 
@@ -101,4 +110,4 @@ class Finished:
     answer: Answer
 
 
-Event = TextDelta | ThinkingDelta | ToolCallMade | Finished
+Event = Waiting | TextDelta | ThinkingDelta | ToolCallMade | Finished

@@ -1,12 +1,16 @@
 """The settings themselves: what exists, what each takes, and its default."""
 
 import re
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
+
+from junto.domain.limits import Period
+from junto.domain.models import ReasoningStyle
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -107,6 +111,32 @@ class Section(BaseModel):
     )
 
 
+Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+
+
+class PriceEntry(Section):
+    """What a million tokens cost, in US dollars."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    input: Dollars = Field(description="tokens that go in")
+    output: Dollars = Field(description="tokens that come out")
+    cache_read: Dollars | None = Field(None, description="tokens read from the provider's cache")
+    cache_write: Dollars | None = Field(None, description="tokens written to it")
+
+
+class CapabilityEntry(Section):
+    """What a model takes, where Junto does not know or is wrong."""
+
+    images: bool | None = None
+    documents: bool | None = None
+    tools: bool | None = None
+    # Pydantic has a method of this name, long deprecated.
+    json_schema: bool | None = Field(None, alias="schema")
+    temperature: bool | None = None
+    reasoning: ReasoningStyle | None = None
+
+
 class ModelEntry(Section):
     """One model that can be asked, as an operator writes it down."""
 
@@ -114,17 +144,43 @@ class ModelEntry(Section):
 
     id: str = Field(min_length=1, description="the name by which callers ask for it")
     model_name: str | None = Field(None, description="the provider's own name, if it differs")
-    provider: str = Field("openai", description="the dialect it speaks: openai or anthropic")
+    provider: str = Field("openai", description="who serves it, which tells the dialect it speaks")
     base_url: str | None = Field(None, description="where it is served")
     api_key: SecretStr | None = Field(None, description="the key it wants")
     description: str | None = Field(None, description="what it is good for")
     context_window: int | None = Field(None, ge=1, description="how many tokens it can hold")
+    price: PriceEntry | None = Field(None, description="what it costs, if not what is known")
+    capabilities: CapabilityEntry = Field(CapabilityEntry(), description="what it takes")
+    fallback: tuple[str, ...] = Field((), description="models to ask when it cannot answer")
+    requests_per_minute: int | None = Field(None, ge=1, description="instead of the limits'")
+    tokens_per_minute: int | None = Field(None, ge=1, description="instead of the limits'")
 
 
 class Provider(Section):
     """A company whose models are available once its key is known."""
 
     api_key: SecretStr | None = Field(None, description="the key that opens it")
+    base_url: str | None = Field(None, description="another address for the same API")
+
+
+class Local(Section):
+    """A server of models on this machine or next to it, which wants no key."""
+
+    base_url: str | None = Field(None, description="where it listens; its models join once set")
+
+
+class Bedrock(Section):
+    """Claude on Amazon Bedrock; credentials come from where AWS's own tools find them."""
+
+    region: str | None = Field(None, description="the region; AWS's own choice if unset")
+    base_url: str | None = Field(None, description="another address for the same API")
+
+
+class Vertex(Section):
+    """Claude on Google Vertex AI; credentials come from where Google's own tools find them."""
+
+    region: str | None = Field(None, description="the region, such as us-east5 or global")
+    project: str | None = Field(None, description="the project that pays")
     base_url: str | None = Field(None, description="another address for the same API")
 
 
@@ -135,6 +191,50 @@ class Providers(Section):
     openai: Provider = Provider()
     gemini: Provider = Provider()
     openrouter: Provider = Provider()
+    ollama: Local = Local()
+    bedrock: Bedrock = Bedrock()
+    vertex: Vertex = Vertex()
+    refresh: Duration = Field(
+        86400, description="how often their lists of models are fetched anew; 0 is never"
+    )
+
+
+class Embedded(Section):
+    """The model inside Junto, which needs no key and no network."""
+
+    enabled: bool = Field(default=True, description="whether it is offered at all")
+    model: Folder | None = Field(None, description="another model, as a GGUF file")
+    context_window: int = Field(8192, ge=256, description="how many tokens it can hold")
+    threads: int | None = Field(
+        None, ge=1, le=512, description="threads it computes with; all cores but one if unset"
+    )
+    idle: Duration = Field(300, description="how long it stays in memory after its last answer")
+
+
+class Limits(Section):
+    """How much may be asked of a remote model."""
+
+    requests_per_minute: int = Field(50, ge=1, description="requests to one model")
+    tokens_per_minute: int = Field(100_000, ge=1, description="tokens to and from one model")
+    wait: Duration = Field(30, description="how long a call waits for room before it fails")
+    concurrent: int = Field(100, ge=1, description="calls to one provider at once")
+    failures: int = Field(5, ge=1, description="failures in a row until a provider is left alone")
+    cooldown: Duration = Field(30, description="how long it is left alone")
+
+
+class Budget(Section):
+    """How much may be spent; with a limit, models without a known price are refused."""
+
+    limit: Dollars | None = Field(None, description="US dollars in a period; no limit if unset")
+    period: Period = Field(Period.MONTH, description="how long a budget lasts")
+
+
+class Cache(Section):
+    """Answers given again to the same question."""
+
+    enabled: bool = Field(default=False, description="whether answers are kept at all")
+    seconds: Duration = Field(300, description="how long an answer is good")
+    entries: int = Field(1000, ge=1, description="how many are kept in this process")
 
 
 class Answers(Section):
@@ -145,8 +245,11 @@ class Answers(Section):
         None, ge=0, le=2, description="sent only when set, and only where the model takes it"
     )
     system: str | None = Field(None, description="the system prompt of new conversations")
-    timeout: Duration = Field(120, description="how long one answer may take")
+    timeout: Duration = Field(120, gt=0, description="how long one answer may take")
+    silence: Duration = Field(60, gt=0, description="how long a provider may say nothing")
+    connect: Duration = Field(10, gt=0, description="how long connecting to one may take")
     max_retries: int = Field(3, ge=0, description="how often a failed request is tried again")
+    fallback: Names = Field((), description="models to ask when the one asked cannot answer")
 
 
 class Conversations(Section):
@@ -247,7 +350,11 @@ class Settings(Section):
     models: tuple[ModelEntry, ...] = Field((), description="the models that can be asked")
     default_model: str | None = Field(None, description="the first of `models` if unset")
     providers: Providers = Providers()
+    embedded: Embedded = Embedded()
     answers: Answers = Answers()
+    limits: Limits = Limits()
+    budget: Budget = Budget()
+    cache: Cache = Cache()
     conversations: Conversations = Conversations()
     agent: Agent = Agent()
     tools: Tools = Tools()

@@ -12,6 +12,7 @@ from uuid import uuid4
 from redis.asyncio import Redis
 
 from junto.domain.limits import Account, Period, Rate, Reserved, Taken
+from junto.storage.redis_server import reported
 
 # Entries are kept by the time at which they were made, in a sorted set, and their tokens beside it.
 # The clock is Redis's own, so that servers need not agree on theirs.
@@ -75,14 +76,16 @@ class RedisLimiter:
         """Return a place, or the seconds after which there may be one."""
         taken = Taken(key, uuid4().hex)
         window = max(1, round(rate.seconds * 1000))
-        wait = await self.redis.eval(
-            _TAKE, 2, *self._keys(key), window, rate.requests, rate.tokens, tokens, taken.id
-        )
+        with reported():
+            wait = await self.redis.eval(
+                _TAKE, 2, *self._keys(key), window, rate.requests, rate.tokens, tokens, taken.id
+            )
         return taken if wait == 0 else int(wait) / 1000
 
     async def settle(self, taken: Taken, tokens: int) -> None:
         """Say how many tokens the call took in truth."""
-        await self.redis.eval(_SETTLE, 1, self._keys(taken.key)[1], taken.id, tokens)
+        with reported():
+            await self.redis.eval(_SETTLE, 1, self._keys(taken.key)[1], taken.id, tokens)
 
     def _keys(self, key: str) -> tuple[str, str]:
         # The braces keep both on one node of a cluster.
@@ -104,21 +107,23 @@ class RedisLedger:
     async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
         """Set `amount` aside, or return how much is left instead."""
         stretch = account.period.stretch(self.now())
-        left = await self.redis.eval(
-            _RESERVE,
-            1,
-            self._key(account, stretch),
-            _nano(amount),
-            _nano(account.limit),
-            _KEPT[account.period],
-        )
+        with reported():
+            left = await self.redis.eval(
+                _RESERVE,
+                1,
+                self._key(account, stretch),
+                _nano(amount),
+                _nano(account.limit),
+                _KEPT[account.period],
+            )
         word = left.decode() if isinstance(left, bytes) else str(left)
         return Reserved(account, stretch, amount) if word == "ok" else Decimal(word) / _NANO
 
     async def settle(self, reserved: Reserved, amount: Decimal) -> None:
         """Say what the call cost in truth."""
         key = self._key(reserved.account, reserved.stretch)
-        await self.redis.incrby(key, _nano(amount) - _nano(reserved.amount))
+        with reported():
+            await self.redis.incrby(key, _nano(amount) - _nano(reserved.amount))
 
     def _key(self, account: Account, stretch: str) -> str:
         return f"{self.prefix}{account.key}:{stretch}"

@@ -1,15 +1,26 @@
 """The tools of the group models: which models can be asked."""
 
-from collections.abc import Sequence
-
+from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.models import Model
+from junto.providers.catalog.catalog import Catalog
 from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
 
+_MOST = 50
 
-class NoArguments(Arguments):
-    """Arguments of a tool that takes none."""
+
+class ListModels(Arguments):
+    """Arguments of `list_models`."""
+
+    text: str | None = Field(None, description="Only models with this in their id or description.")
+
+
+class ModelPrice(Result):
+    """What a million tokens cost, in US dollars."""
+
+    input: float
+    output: float
 
 
 class ModelDescription(Result):
@@ -19,13 +30,33 @@ class ModelDescription(Result):
     provider: str
     description: str | None = None
     context_window: int | None = None
+    price: ModelPrice | None = None
+    capabilities: list[str]
     default: bool = False
+
+    @classmethod
+    def of(cls, model: Model) -> "ModelDescription":
+        """Return what a caller may know about `model`."""
+        price = model.price
+        return cls(
+            id=model.id,
+            provider=model.provider,
+            description=model.description,
+            context_window=model.context_window,
+            price=ModelPrice(input=float(price.input), output=float(price.output))
+            if price
+            else None,
+            capabilities=model.capabilities.names(),
+            default=model.default,
+        )
 
     @override
     def text(self) -> str:
         """Return the model as one line of a list."""
         facts = [self.provider]
         facts += [f"{self.context_window:,} tokens"] if self.context_window else []
+        facts += [f"${self.price.input:g}/${self.price.output:g}"] if self.price else []
+        facts += self.capabilities
         facts += ["default"] if self.default else []
         about = f": {self.description}" if self.description else ""
         return f"- {self.id} ({', '.join(facts)}){about}"
@@ -35,43 +66,41 @@ class ModelList(Result):
     """Result of `list_models`."""
 
     models: list[ModelDescription]
+    total: int
 
     @override
     def text(self) -> str:
         """Return the list, or how to get one."""
         if not self.models:
             return (
-                "No models are configured. Add them under `models:` in junto.yaml; "
-                "`junto config init` writes one to start from."
+                "No such model can be asked. Set a provider's key, such as ANTHROPIC_API_KEY, add "
+                "models to junto.yaml, or install the embedded one: pip install 'junto[embedded]'."
             )
-        return "\n".join(model.text() for model in self.models)
+        left = self.total - len(self.models)
+        more = [f"… and {left} more; narrow the list with `text`."] if left else []
+        lines = [model.text() for model in self.models]
+        return "\n".join([*lines, *more, "Prices are US dollars per million tokens, in and out."])
 
 
-def list_models(models: Sequence[Model]) -> Tool[NoArguments]:
-    """Return the tool that lists `models`."""
-    default = next((model.id for model in models if model.default), "none")
-    listing = ModelList(
-        models=[
-            ModelDescription(
-                id=model.id,
-                provider=model.provider,
-                description=model.description,
-                context_window=model.context_window,
-                default=model.default,
-            )
-            for model in models
+def list_models(catalog: Catalog) -> Tool[ListModels]:
+    """Return the tool that lists what is on offer."""
+
+    async def run(arguments: ListModels, _call: Call) -> ModelList:
+        wanted = (arguments.text or "").casefold()
+        found = [
+            model
+            for model in catalog.models()
+            if wanted in model.id.casefold() or wanted in (model.description or "").casefold()
         ]
-    )
-
-    async def run(_arguments: NoArguments, _call: Call) -> ModelList:
-        return listing
+        shown = [ModelDescription.of(model) for model in found[:_MOST]]
+        return ModelList(models=shown, total=len(found))
 
     return Tool(
         name="list_models",
         title="List models",
-        description=f"The models that can be asked. Default model: {default}.",
+        description=f"The models that can be asked. Default model: {catalog.default or 'none'}.",
         group=Group.MODELS,
-        arguments=NoArguments,
+        arguments=ListModels,
         result=ModelList,
         run=run,
         hints=HARMLESS,

@@ -19,9 +19,10 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
     Usage,
+    Waiting,
 )
-from junto.providers.adapter import Provider
-from junto.providers.limits import estimated_tokens
+from junto.providers.pipeline.limits import estimated_tokens
+from junto.providers.provider import Provider
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -85,8 +86,9 @@ class Budgeted(Provider):
                         used = event.answer.usage
                     yield event
         finally:
-            # A call that broke off after it had begun has cost something too, about this much.
-            if used is None and heard:
+            # A call that broke off after it had begun, or whose provider does not count, has cost
+            # something too, about this much.
+            if heard and not (used and used.output_tokens):
                 used = Usage(input_tokens=asked, output_tokens=heard // _CHARACTERS_PER_TOKEN + 1)
             await self._settle(reserved, price.cost(used or Usage()))
 
@@ -123,5 +125,5 @@ def _length(event: Event) -> int:
             return len(text)
         case ToolCallMade(call):
             return len(call.name) + len(str(call.arguments))
-        case Finished():
+        case Waiting() | Finished():
             return 0

@@ -3,21 +3,24 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import orjson
 
 from junto.domain.errors import ModelError, NetworkError, TimeLimitError
-from junto.providers.folding import Codec, Json
-from junto.providers.sse import EventTooLongError, SseReader
+from junto.providers.dialects.failures import failure
+from junto.providers.dialects.folding import Codec, Json
+from junto.providers.wiring.sse import EventTooLongError, SseReader
 
 _DONE = b"[DONE]"
 _MOST_ERROR_BYTES = 64 * 1024
+_MOST_DOCUMENT_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +55,16 @@ class Wire:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def opened(cls, connections: int = 100) -> AsyncIterator["Wire"]:
-        """Open the pool, and close it at the end of the block."""
-        connector = aiohttp.TCPConnector(limit=connections, limit_per_host=0)
+    async def opened(
+        cls, connections: int = 100, *, socket: Path | None = None
+    ) -> AsyncIterator["Wire"]:
+        """Open the pool, and close it at the end of the block; a `socket` is all it connects to."""
+        connector: aiohttp.BaseConnector = (
+            # llama.cpp promises to keep a connection after a stream, and then hangs up.
+            aiohttp.UnixConnector(str(socket), limit=connections, force_close=True)
+            if socket
+            else aiohttp.TCPConnector(limit=connections, limit_per_host=0)
+        )
         # What a provider sets as a cookie for one caller is nothing to the next.
         jar = aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as session:
@@ -70,7 +80,7 @@ class Wire:
         Raises:
             JuntoError: the provider refused, could not be reached, or hung up.
         """
-        try:
+        with _reported(endpoint.provider):
             async with self.session.post(
                 endpoint.url,
                 data=orjson.dumps(body),
@@ -85,16 +95,42 @@ class Wire:
                 except BaseException:
                     response.close()  # not back into the pool: the provider may still be talking
                     raise
-        except TimeoutError:
-            raise TimeLimitError(f"{endpoint.provider} did not answer in time.") from None
-        except aiohttp.ClientConnectorError as error:
-            # The error's own words name the address, which may hold a password.
-            reason = os.strerror(error.errno) if error.errno else "no connection"
-            raise NetworkError(f"{endpoint.provider} could not be reached ({reason}).") from None
-        except (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError):
-            raise NetworkError(
-                f"{endpoint.provider} hung up before its answer was whole."
-            ) from None
+
+    async def document(self, endpoint: Endpoint, patience: Patience) -> Any:
+        """Return the JSON at an endpoint.
+
+        Raises:
+            JuntoError: the provider refused, could not be reached, or sent something else.
+        """
+        with _reported(endpoint.provider):
+            async with self.session.get(
+                endpoint.url,
+                headers=endpoint.headers,
+                timeout=patience.timeout(),
+                allow_redirects=False,
+            ) as response:
+                if response.status != 200:  # noqa: PLR2004 - HTTP's own number
+                    raise failure(endpoint.provider, response.status, "")
+                body = await response.content.read(_MOST_DOCUMENT_BYTES)
+                try:
+                    return orjson.loads(body)
+                except orjson.JSONDecodeError:
+                    raise ModelError(f"{endpoint.provider} sent no JSON.") from None
+
+
+@contextlib.contextmanager
+def _reported(provider: str) -> Iterator[None]:
+    """Turn what can go wrong on the way into our errors."""
+    try:
+        yield
+    except TimeoutError:
+        raise TimeLimitError(f"{provider} did not answer in time.") from None
+    except aiohttp.ClientConnectorError as error:
+        # The error's own words name the address, which may hold a password.
+        reason = os.strerror(error.errno) if error.errno else "no connection"
+        raise NetworkError(f"{provider} could not be reached ({reason}).") from None
+    except (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError):
+        raise NetworkError(f"{provider} hung up before its answer was whole.") from None
 
 
 async def _events(
@@ -126,11 +162,13 @@ def _decoded(data: bytes, provider: str) -> Mapping[str, Any]:
 async def _accepted(response: aiohttp.ClientResponse, codec: Codec) -> None:
     if response.status != 200:  # noqa: PLR2004 - HTTP's own number
         body = await response.content.read(_MOST_ERROR_BYTES)
-        raise codec.error(response.status, body, _retry_after(response.headers))
+        raise codec.error(response.status, body, retry_after(response.headers))
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a provider asks us to wait, in either of the two ways to say it."""
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a provider asks us to wait, in each of the ways to say it."""
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
     said = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
         return max(0.0, float(said))

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from typing_extensions import override
 
-from junto.domain.errors import InvalidInputError, RateLimitedError
+from junto.domain.errors import InvalidInputError, NoRoomError
 from junto.domain.limits import Rate, RateLimiter, Taken
 from junto.domain.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
-from junto.domain.questions import Event, Finished, Question
-from junto.providers.adapter import Provider
+from junto.domain.questions import Event, Finished, Question, Waiting
+from junto.providers.provider import Provider
 
 _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_IMAGE = 1500
@@ -105,7 +105,16 @@ class Limited(Provider):
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        taken = await self._place(estimated_tokens(question))
+        tokens = self._fitting(question)
+        until = self.now() + self.patience
+        while not isinstance(taken := await self.limiter.take(self.key, tokens, self.rate), Taken):
+            if self.now() + taken > until:
+                raise NoRoomError(
+                    f"{self.key} is asked as often as it may be; there is room in {taken:.0f} s.",
+                    retry_after=taken,
+                )
+            yield Waiting(f"{self.key} is asked as often as it may be; going on in {taken:.0f} s")
+            await self.sleep(taken)
         async with aclosing(self.inner.stream(question)) as events:
             async for event in events:
                 if isinstance(event, Finished):
@@ -113,21 +122,14 @@ class Limited(Provider):
                     await self.limiter.settle(taken, usage.input_tokens + usage.output_tokens)
                 yield event
 
-    async def _place(self, tokens: int) -> Taken:
+    def _fitting(self, question: Question) -> int:
+        tokens = estimated_tokens(question)
         if tokens > self.rate.tokens:
             raise InvalidInputError(
                 f"The question takes about {tokens:,} tokens, and {self.key} may use "
                 f"{self.rate.tokens:,} a minute. Send less, or ask for a shorter answer."
             )
-        until = self.now() + self.patience
-        while not isinstance(place := await self.limiter.take(self.key, tokens, self.rate), Taken):
-            if self.now() + place > until:
-                raise RateLimitedError(
-                    f"{self.key} is asked as often as it may be; there is room in {place:.0f} s.",
-                    retry_after=place,
-                )
-            await self.sleep(place)
-        return place
+        return tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,9 @@ from junto.domain.questions import (
     ToolCallMade,
     Usage,
 )
-from junto.providers.failures import failure
-from junto.providers.folding import Json
+from junto.providers.dialects.failures import failure
+from junto.providers.dialects.folding import Json
 
-_PROVIDER = "anthropic"
 _CACHE = {"type": "ephemeral"}
 # A model that counts its thoughts gets this share of the answer for them, at least 1,024 tokens.
 _BUDGET = {Effort.LOW: 0.2, Effort.MEDIUM: 0.5, Effort.HIGH: 0.8}
@@ -65,7 +64,9 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class AnthropicCodec:
-    """Speaks Anthropic's Messages API."""
+    """Speaks Anthropic's Messages API, to whichever `provider`."""
+
+    provider: str = "anthropic"
 
     def encode(self, question: Question, capabilities: Capabilities) -> Json:
         """Return the body of a streamed request."""
@@ -90,7 +91,7 @@ class AnthropicCodec:
 
     def fold(self, question: Question) -> "AnthropicFold":
         """Return a new fold for the answer to `question`."""
-        return AnthropicFold(model=question.model)
+        return AnthropicFold(provider=self.provider, model=question.model)
 
     def error(self, status: int, body: bytes, retry_after: float | None) -> JuntoError:
         """Return the failure that a status other than 200 stands for."""
@@ -98,7 +99,7 @@ class AnthropicCodec:
             message = str(json.loads(body)["error"]["message"])
         except (ValueError, KeyError, TypeError):
             message = ""
-        return failure(_PROVIDER, status, message, retry_after)
+        return failure(self.provider, status, message, retry_after)
 
 
 def _reasoning(question: Question, capabilities: Capabilities) -> Json:
@@ -179,6 +180,7 @@ class _Block:
 class AnthropicFold:
     """Folds the events of one stream."""
 
+    provider: str
     model: str
     _blocks: dict[int, _Block] = field(default_factory=dict)
     _parts: list[Part] = field(default_factory=list)
@@ -214,9 +216,9 @@ class AnthropicFold:
 
     def _answer(self) -> Answer:
         if not self._ended:
-            raise NetworkError("The answer of anthropic broke off before its end.")
+            raise NetworkError(f"The answer of {self.provider} broke off before its end.")
         if not self._parts and self._stop not in ("refusal", "end_turn"):
-            raise ModelError("anthropic sent an answer with nothing in it.", retryable=True)
+            raise ModelError(f"{self.provider} sent an answer with nothing in it.", retryable=True)
         return Answer(
             message=Message(Role.ASSISTANT, tuple(self._parts)),
             stop=_STOPS.get(self._stop or "", StopReason.END),
@@ -276,7 +278,7 @@ class AnthropicFold:
 
     def _error(self, error: Mapping[str, Any]) -> JuntoError:
         status = _STATUSES.get(str(error.get("type")), 500)
-        return failure(_PROVIDER, status, str(error.get("message", "")))
+        return failure(self.provider, status, str(error.get("message", "")))
 
 
 def _arguments(text: str, start: Mapping[str, Any]) -> Mapping[str, Any]:

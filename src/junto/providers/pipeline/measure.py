@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from junto.domain.errors import JuntoError
 from junto.domain.questions import Event, Finished, Question
-from junto.providers.adapter import Provider
+from junto.providers.provider import Provider
 from junto.telemetry.metrics import Metrics
 
 

@@ -20,7 +20,7 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
 )
-from junto.providers.adapter import Provider
+from junto.providers.provider import Provider
 
 
 class AnswerCache(Protocol):

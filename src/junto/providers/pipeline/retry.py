@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import override
 
-from junto.domain.errors import JuntoError
-from junto.domain.questions import Event, Question
-from junto.providers.adapter import Provider
+from junto.domain.errors import JuntoError, NoRoomError
+from junto.domain.questions import Event, Finished, Question, Waiting
+from junto.providers.provider import Provider
 from junto.telemetry.logs import Log
 
 _log = Log.of("providers")
@@ -38,8 +38,10 @@ class Retrying(Provider):
             try:
                 async with aclosing(self.inner.stream(question)) as events:
                     async for event in events:
-                        started = True
+                        started = started or not isinstance(event, Waiting)
                         yield event
+            except NoRoomError:
+                raise  # it has waited already
             except JuntoError as error:
                 pause = max(self.wait(attempt), error.retry_after or 0)
                 hopeless = not error.retryable or pause > _LONGEST_WAIT
@@ -48,13 +50,15 @@ class Retrying(Provider):
                 _log.info("asking again", model=question.model, code=error.code, seconds=pause)
             else:
                 return
+            yield Waiting(f"asking {question.model} again in {pause:.0f} s")
             await self.sleep(pause)
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A model to ask when the first cannot answer, and its name on the wire."""
+    """A model to ask: its id, who answers for it, and its name on the wire."""
 
+    id: str
     provider: Provider
     model: str
 
@@ -63,23 +67,29 @@ class Alternative:
 class Falling(Provider):
     """Ask the next model when one cannot answer, as long as nothing of an answer has gone up."""
 
-    inner: Provider
-    alternatives: Sequence[Alternative]
+    choices: Sequence[Alternative]
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        choices = (Alternative(self.inner, question.model), *self.alternatives)
-        for choice in choices:
+        for choice in self.choices:
             started = False
             try:
                 asked = replace(question, model=choice.model)
                 async with aclosing(choice.provider.stream(asked)) as events:
                     async for event in events:
-                        started = True
-                        yield event
+                        started = started or not isinstance(event, Waiting)
+                        yield _signed(event, choice.id)
             except JuntoError as error:
-                if started or not error.retryable or choice is choices[-1]:
+                if started or not error.retryable or choice is self.choices[-1]:
                     raise
-                _log.warning("asking another model", instead_of=choice.model, code=error.code)
+                _log.warning("asking another model", instead_of=choice.id, code=error.code)
+                yield Waiting(f"{choice.id} cannot answer; asking another model")
             else:
                 return
+
+
+def _signed(event: Event, model_id: str) -> Event:
+    """Return the event with the model's id in it, whatever name its provider gave."""
+    if isinstance(event, Finished):
+        return Finished(replace(event.answer, model=model_id))
+    return event

@@ -1,17 +1,21 @@
 """A running Junto, built from settings and taken down again: where the parts meet."""
 
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from junto import __version__
+from junto.app.models import catalog_of, council_of, refreshed_lists
 from junto.kit.environment import Environment
+from junto.providers.catalog.catalog import Catalog
+from junto.providers.deferred import Deferred
+from junto.providers.provider import Provider
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
-from junto.settings.models import configured_models, model_warnings
 from junto.settings.showing import as_facts, secrets_in
 from junto.settings.tree import LogOutput, Settings
 from junto.telemetry.logs import Log, Sinks, logging_to
@@ -47,6 +51,10 @@ def _instructions(tools: Registry) -> str:
     return " ".join([_INSTRUCTIONS, *about, _ABOUT_ALL])
 
 
+# A start has better things to do; whoever stays so long will want to know.
+_BEFORE_REFRESH = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class Junto:
     """Everything a transport needs to serve."""
@@ -55,6 +63,26 @@ class Junto:
     surface: Surface
     metrics: Metrics
     status: Status
+    catalog: Catalog
+    council: Provider
+    _stack: AsyncExitStack
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["Junto"]:
+        """Do what is done in the background, and close at the end what was opened meanwhile."""
+        async with self._stack:
+            refresh = asyncio.create_task(_refreshed(self.catalog))
+            try:
+                yield self
+            finally:
+                refresh.cancel()
+                await asyncio.gather(refresh, return_exceptions=True)
+
+
+async def _refreshed(catalog: Catalog) -> None:
+    await asyncio.sleep(_BEFORE_REFRESH)
+    if catalog.lists.stale():
+        await refreshed_lists(catalog)
 
 
 @contextmanager
@@ -67,11 +95,15 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
     settings = loaded.settings
     redactor = Redactor(secrets_in(settings))
     with logging_to(_sinks(settings, default_level), redactor):
-        for warning in (*loaded.warnings, *model_warnings(settings)):
+        state = state_directory(settings)
+        metrics, status, stack = Metrics(), Status(__version__), AsyncExitStack()
+        catalog = catalog_of(settings, state)
+        council = Deferred(lambda: council_of(settings, catalog, state, metrics), stack)
+        for warning in (*loaded.warnings, *catalog.warnings()):
             _log.warning(warning)
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
-        metrics, status = Metrics(), Status(__version__)
-        yield Junto(settings, _surface(loaded, redactor, metrics, status), metrics, status)
+        surface = _surface(loaded, redactor, catalog, metrics, status)
+        yield Junto(settings, surface, metrics, status, catalog, council, stack)
 
 
 def _sinks(settings: Settings, default_level: str) -> Sinks:
@@ -97,12 +129,13 @@ def state_directory(settings: Settings) -> Path:
     return platformdirs.user_data_path("junto", appauthor=False)
 
 
-def _surface(loaded: Loaded, redactor: Redactor, metrics: Metrics, status: Status) -> Surface:
+def _surface(
+    loaded: Loaded, redactor: Redactor, catalog: Catalog, metrics: Metrics, status: Status
+) -> Surface:
     settings = loaded.settings
     page = settings.tools.page_size
-    models = configured_models(settings)
     tools: tuple[Tool[Any], ...] = (
-        list_models(models),
+        list_models(catalog),
         current_time(settings.tools.timezone),
         get_env(Environment(os.environ, redactor)),
     )
@@ -122,7 +155,7 @@ def _surface(loaded: Loaded, redactor: Redactor, metrics: Metrics, status: Statu
         ),
         prompts=prompts,
         completions=Completions(
-            {"modelId": lambda: [model.id for model in models], "language": lambda: LANGUAGES},
+            {"modelId": lambda: list(catalog.offers()), "language": lambda: LANGUAGES},
             prompts,
         ),
         redactor=redactor,

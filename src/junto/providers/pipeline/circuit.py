@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing_extensions import override
 
 from junto.domain.errors import NetworkError, TimeLimitError
-from junto.domain.questions import Event, Question
-from junto.providers.adapter import Provider
+from junto.domain.questions import Event, Question, Waiting
+from junto.providers.provider import Provider
 
 
 @dataclass(slots=True)
@@ -67,7 +67,8 @@ class Guarded(Provider):
         try:
             async with aclosing(self.inner.stream(question)) as events:
                 async for event in events:
-                    self.circuit.succeeded()
+                    if not isinstance(event, Waiting):
+                        self.circuit.succeeded()
                     yield event
         except (NetworkError, TimeLimitError):
             self.circuit.failed()

@@ -30,8 +30,8 @@ from junto.domain.questions import (
     ToolCallMade,
     Usage,
 )
-from junto.providers.failures import failure
-from junto.providers.folding import Json
+from junto.providers.dialects.failures import failure
+from junto.providers.dialects.folding import Json
 
 _STOPS = {
     "stop": StopReason.END,

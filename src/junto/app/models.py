@@ -1,0 +1,157 @@
+"""The models of a running Junto, built from its settings."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from junto.domain.limits import Account, Ledger, Rate, RateLimiter
+from junto.providers.catalog.catalog import Access, Catalog
+from junto.providers.catalog.lists import ModelLists
+from junto.providers.catalog.reading import accesses, embedded_offer, engine_threads, offers
+from junto.providers.provider import Provider
+from junto.settings.tree import Settings
+from junto.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from junto.providers.opening import EngineChoice, Ways
+    from junto.providers.pipeline.cache import AnswerCache
+    from junto.providers.pipeline.council import Care
+
+
+def catalog_of(settings: Settings, state: Path) -> Catalog:
+    """Return the models on offer.
+
+    Raises:
+        ConfigurationError: an entry does not say enough.
+    """
+    open_to_us = accesses(settings.providers)
+    names = tuple(access.provider for access in open_to_us)
+    return Catalog(
+        configured=offers(settings.models, settings.providers),
+        accesses=open_to_us,
+        lists=ModelLists(state / "models", names, settings.providers.refresh),
+        embedded=embedded_offer(settings.embedded),
+        preferred=settings.default_model,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Keepers:
+    """Who keeps count of rates and money, and who keeps answers."""
+
+    limiter: RateLimiter
+    ledger: Ledger
+    cache: "AnswerCache | None"
+
+
+@contextlib.asynccontextmanager
+async def council_of(
+    settings: Settings, catalog: Catalog, state: Path, metrics: Metrics
+) -> AsyncIterator[Provider]:
+    """Open the ways to all models, and close them at the end of the block."""
+    from junto.providers.opening import adapters
+    from junto.providers.pipeline.council import Council
+
+    async with AsyncExitStack() as stack:
+        keepers = await _keepers(settings, stack)
+        yield Council(
+            catalog=catalog,
+            adapter=await stack.enter_async_context(adapters(_ways(settings, state))),
+            care=_care(settings),
+            metrics=metrics,
+            limiter=keepers.limiter,
+            ledger=keepers.ledger,
+            cache=keepers.cache,
+        )
+
+
+async def _keepers(settings: Settings, stack: AsyncExitStack) -> _Keepers:
+    from junto.providers.pipeline.budget import LocalLedger
+    from junto.providers.pipeline.cache import LocalCache
+    from junto.providers.pipeline.limits import LocalLimiter
+
+    kept = settings.cache
+    if settings.redis.url is None:
+        cache = LocalCache(kept.seconds, kept.entries) if kept.enabled else None
+        return _Keepers(LocalLimiter(), LocalLedger(), cache)
+    from junto.storage.redis_server import connected
+
+    redis = await stack.enter_async_context(connected(settings.redis.url.get_secret_value()))
+    from junto.storage.redis_cache import RedisCache
+    from junto.storage.redis_limits import RedisLedger, RedisLimiter
+
+    shared = RedisCache(redis, kept.seconds) if kept.enabled else None
+    return _Keepers(RedisLimiter(redis), RedisLedger(redis), shared)
+
+
+def _care(settings: Settings) -> "Care":
+    from junto.providers.pipeline.council import Care
+
+    limits, budget = settings.limits, settings.budget
+    return Care(
+        retries=settings.answers.max_retries,
+        rate=Rate(limits.requests_per_minute, limits.tokens_per_minute),
+        wait=limits.wait,
+        concurrent=limits.concurrent,
+        failures=limits.failures,
+        cooldown=limits.cooldown,
+        accounts=(Account("all", budget.limit, budget.period),) if budget.limit is not None else (),
+        fallback=settings.answers.fallback,
+    )
+
+
+def _ways(settings: Settings, state: Path) -> "Ways":
+    from junto.providers.opening import Ways
+    from junto.providers.wiring.wire import Patience
+
+    answers = settings.answers
+    return Ways(
+        patience=Patience(connect=answers.connect, read=answers.silence, total=answers.timeout),
+        bedrock=settings.providers.bedrock,
+        vertex=settings.providers.vertex,
+        engine=_engine(settings, state),
+    )
+
+
+def _engine(settings: Settings, state: Path) -> "EngineChoice | None":
+    if embedded_offer(settings.embedded) is None:
+        return None
+    from junto.providers.embedded.weights import Weights
+    from junto.providers.opening import EngineChoice
+
+    chosen = settings.embedded
+    return EngineChoice(
+        weights=Weights(state / "weights", chosen.model),
+        runtime=runtime_directory(),
+        context=chosen.context_window,
+        threads=engine_threads(chosen),
+        idle=chosen.idle,
+    )
+
+
+def runtime_directory() -> Path:
+    """Return where sockets go: short, of this user alone, and the same for all their processes."""
+    user = os.getuid()
+    session = Path(f"/run/user/{user}")
+    if os.access(session, os.W_OK):
+        return session / "junto"
+    return Path(tempfile.gettempdir()) / f"junto-{user}"
+
+
+async def refreshed_lists(
+    catalog: Catalog, providers: tuple[str, ...] | None = None
+) -> dict[str, str]:
+    """Ask the providers which models they serve; return what went wrong, by provider."""
+    from junto.providers.opening import fetched_list
+
+    known: dict[str, Access] = {access.provider: access for access in catalog.accesses}
+
+    async def fetch(provider: str) -> Any:
+        return await fetched_list(known[provider])
+
+    return await catalog.lists.refresh(fetch, providers)

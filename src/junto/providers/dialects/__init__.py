@@ -1,0 +1,1 @@
+"""How models are spoken to: a question as JSON, events as an answer, without any I/O."""

@@ -1,0 +1,1 @@
+"""What stands around every question to a model, one wrapper for each concern."""

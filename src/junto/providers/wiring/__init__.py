@@ -1,0 +1,1 @@
+"""The ways out to models: connections, addresses, streams, the clouds."""
