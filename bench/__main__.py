@@ -1,33 +1,27 @@
-"""Run every benchmark and print one table."""
+"""Run every benchmark, or those that are named, and print one table."""
 
 import compileall
 import contextlib
 import io
+import sys
 import sysconfig
 from pathlib import Path
 
-from bench import serving
+from bench import answers, engine, serving
+from bench.rows import Row
 
-# The most that each ratio may be; a benchmark is no test, so going over is only marked.
-LIMITS = {
-    "cold start, ms CPU": 1.10,
-    "idle memory, MiB": 1.25,
-    "stdio call, µs CPU": 0.60,
-    "HTTP call 2026-07-28, µs CPU": 1.25,
-    "HTTP call 2025-11-25, µs CPU": 1.25,
-}
+BENCHMARKS = {"serving": serving.rows, "answers": answers.rows, "engine": engine.rows}
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         for folder in (sysconfig.get_path("purelib"), str(Path(__file__).parents[1] / "src")):
             compileall.compile_dir(folder, quiet=2)
-    print(f"{'':32}{'bare':>10}{'Junto':>10}{'ratio':>8}{'limit':>8}")
-    for name, bare, ours, ratio, _ in serving.rows():
-        limit = LIMITS[name]
-        mark = "" if ratio <= limit else "  over"
-        print(f"{name:32}{bare:10.1f}{ours:10.1f}{ratio:8.2f}{limit:8.2f}{mark}", flush=True)
+    print(Row.HEAD)
+    for name in names or BENCHMARKS:
+        for row in BENCHMARKS[name]():
+            print(row.line(), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.processes import HANDSHAKE, on_http, on_stdio, post
+from bench.rows import Row
 
 BARE_STDIO = ("bench.bare", "stdio")
 JUNTO_STDIO = ("junto", "mcp")
@@ -25,7 +26,14 @@ MODERN_HEADERS = {
     "Mcp-Name": "current_time",
 }
 
-Row = tuple[str, float, float, float, str]
+# The most that each ratio may be.
+LIMITS = {
+    "cold start, ms CPU": 1.10,
+    "idle memory, MiB": 1.25,
+    "stdio call, µs CPU": 0.60,
+    "HTTP call 2026-07-28, µs CPU": 1.25,
+    "HTTP call 2025-11-25, µs CPU": 1.25,
+}
 
 
 def compared(
@@ -34,7 +42,7 @@ def compared(
     """Measure both in turn, so that a noisy minute hits both, and compare the medians."""
     pairs = [(measure(bare), measure(ours)) for _ in range(rounds)]
     first, second = (statistics.median(column) for column in zip(*pairs, strict=True))
-    return name, first, second, second / first, ""
+    return Row(name, first, second, at_most=LIMITS[name])
 
 
 def cold_start(words: tuple[str, ...]) -> float:

@@ -21,8 +21,11 @@ class Deferred(Provider):
     _inner: Provider | None = field(default=None, init=False)
 
     @override
-    async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        inner = self._inner or await self._opened()
+    def stream(self, question: Question) -> AsyncGenerator[Event]:
+        return self._inner.stream(question) if self._inner else self._first(question)
+
+    async def _first(self, question: Question) -> AsyncGenerator[Event]:
+        inner = await self._opened()
         async with aclosing(inner.stream(question)) as events:
             async for event in events:
                 yield event

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError
 from junto.security.secrets import Redactor
+from junto.settings import trust
 from junto.settings.aliases import (
     ALIASES,
     POLYBRAIN_CONFIG_PATH,
@@ -25,6 +26,7 @@ from junto.settings.aliases import (
 from junto.settings.files import read_file
 from junto.settings.leaves import leaves, takes
 from junto.settings.tree import Settings
+from junto.settings.trust import Watched
 
 Kind = Literal["flag", "environment", "alias", "file", "default"]
 
@@ -86,8 +88,16 @@ def load(
     everything = os.environ if environment is None else environment
     variables = {name: value for name, value in everything.items() if value}
     files = tuple(_files(config, variables, home or _home(), directory or Path()))
+    watched = Watched(everything)
     layers = [_flags(flags or {}), _environment(variables), _aliases(variables)]
-    layers += [_file(path, everything, foreign=foreign) for path, foreign in files]
+    named = [_file(file, everything) for file in files if not file.found]
+    for file in files:
+        if file.found:
+            found = _file(file, watched)
+            elsewhere = {path for layer in (*layers, *named) for path in layer}
+            trust.check(file.path, _raw(found), watched.secrets, elsewhere)
+            layers.append(found)
+    layers += named
     chosen = {
         path: next(layer[path] for layer in layers if path in layer)
         for path in leaves()
@@ -98,26 +108,39 @@ def load(
         origins={
             path: chosen[path].origin if path in chosen else Origin("default") for path in leaves()
         },
-        files=tuple(path for path, _ in files),
+        files=tuple(file.path for file in files),
         warnings=tuple(_oddities(variables)),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file to read; `foreign` is one of Polybrain's, `found` one that nobody named."""
+
+    path: Path
+    foreign: bool = False
+    found: bool = False
+
+
 def _files(
     config: Path | None, variables: Mapping[str, str], home: Path, directory: Path
-) -> Iterator[tuple[Path, bool]]:
-    """Yield the files to read, the strongest first, and whether each is Polybrain's."""
+) -> Iterator[_File]:
+    """Yield the files to read, the strongest first."""
     named = config or (Path(variables["JUNTO_CONFIG"]) if "JUNTO_CONFIG" in variables else None)
     if named:
-        yield _existing(named, "--config" if config else "JUNTO_CONFIG"), False
+        yield _File(_existing(named, "--config" if config else "JUNTO_CONFIG"))
     else:
         xdg = Path(variables.get("XDG_CONFIG_HOME", home / ".config"))
-        usual = (directory / "junto.yaml", xdg / "junto" / "config.yaml")
-        yield from ((path, False) for path in usual if _is_file(path))
+        usual = (
+            _File(directory / "junto.yaml", found=True),
+            _File(xdg / "junto" / "config.yaml"),
+        )
+        yield from (file for file in usual if _is_file(file.path))
     if POLYBRAIN_CONFIG_PATH in variables:
-        yield _existing(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH), True
+        path = _existing(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH)
+        yield _File(path, foreign=True)
     elif _is_file(home / ".polybrain.yaml"):
-        yield home / ".polybrain.yaml", True
+        yield _File(home / ".polybrain.yaml", foreign=True)
 
 
 def _home() -> Path:
@@ -181,10 +204,14 @@ def _read(alias: Alias, value: str) -> Any:
         ) from None
 
 
-def _file(path: Path, variables: Mapping[str, str], *, foreign: bool) -> _Layer:
-    origin = Origin("file", str(path))
-    values = read_file(path, variables, POLYBRAIN_KEYS if foreign else None)
+def _file(file: _File, variables: Mapping[str, str]) -> _Layer:
+    origin = Origin("file", str(file.path))
+    values = read_file(file.path, variables, POLYBRAIN_KEYS if file.foreign else None)
     return {key: _Value(value, origin) for key, value in values.items()}
+
+
+def _raw(layer: _Layer) -> dict[str, Any]:
+    return {path: value.raw for path, value in layer.items()}
 
 
 def _validated(chosen: _Layer) -> Settings:

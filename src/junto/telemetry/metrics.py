@@ -1,7 +1,7 @@
 """The numbers that Junto keeps, for Prometheus to collect."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,11 +86,22 @@ class Metrics:
         self, provider: str, model: str, input_tokens: int, output_tokens: int, seconds: float
     ) -> None:
         """Count one answer of a model."""
-        numbers = self._models
-        numbers.requests.labels(provider, model).inc()
-        numbers.input_tokens.labels(provider, model).inc(input_tokens)
-        numbers.output_tokens.labels(provider, model).inc(output_tokens)
-        numbers.latency.labels(provider, model).observe(seconds)
+        numbers = self._of_model(provider, model)
+        numbers.requests.inc()
+        numbers.input_tokens.inc(input_tokens)
+        numbers.output_tokens.inc(output_tokens)
+        numbers.latency.observe(seconds)
+
+    @cache  # noqa: B019 - as many as there are models; looking a label up takes its time
+    def _of_model(self, provider: str, model: str) -> "ModelNumbers":
+        every = self._models
+        return ModelNumbers(
+            requests=every.requests.labels(provider, model),
+            input_tokens=every.input_tokens.labels(provider, model),
+            output_tokens=every.output_tokens.labels(provider, model),
+            errors=every.errors,
+            latency=every.latency.labels(provider, model),
+        )
 
     def model_failed(self, provider: str, code: str) -> None:
         """Count one failure of a model."""

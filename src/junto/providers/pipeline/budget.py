@@ -19,7 +19,6 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
     Usage,
-    Waiting,
 )
 from junto.providers.pipeline.limits import estimated_tokens
 from junto.providers.provider import Provider
@@ -81,8 +80,11 @@ class Budgeted(Provider):
         try:
             async with aclosing(self.inner.stream(question)) as events:
                 async for event in events:
-                    heard += _length(event)
-                    if isinstance(event, Finished):
+                    if isinstance(event, TextDelta | ThinkingDelta):
+                        heard += len(event.text)
+                    elif isinstance(event, ToolCallMade):
+                        heard += len(event.call.name) + len(str(event.call.arguments))
+                    elif isinstance(event, Finished):
                         used = event.answer.usage
                     yield event
         finally:
@@ -117,13 +119,3 @@ class Budgeted(Provider):
     async def _settle(self, reserved: Sequence[Reserved], amount: Decimal) -> None:
         for each in reserved:
             await self.ledger.settle(each, amount)
-
-
-def _length(event: Event) -> int:
-    match event:
-        case TextDelta(text) | ThinkingDelta(text):
-            return len(text)
-        case ToolCallMade(call):
-            return len(call.name) + len(str(call.arguments))
-        case Waiting() | Finished():
-            return 0

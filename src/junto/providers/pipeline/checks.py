@@ -1,7 +1,6 @@
 """What a model cannot take is refused before it is asked."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -22,14 +21,12 @@ class Checked(Provider):
     model_id: str
 
     @override
-    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+    def stream(self, question: Question) -> AsyncGenerator[Event]:
         if problem := _problem(question, self.capabilities):
             raise InvalidInputError(
                 f"{self.model_id} takes no {problem}. `list_models` shows which models do."
             )
-        async with aclosing(self.inner.stream(question)) as events:
-            async for event in events:
-                yield event
+        return self.inner.stream(question)
 
 
 def _problem(question: Question, can: Capabilities) -> str | None:

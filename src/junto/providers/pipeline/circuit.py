@@ -65,9 +65,11 @@ class Guarded(Provider):
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         self.circuit.check()
         try:
+            well = False
             async with aclosing(self.inner.stream(question)) as events:
                 async for event in events:
-                    if not isinstance(event, Waiting):
+                    if not well and not isinstance(event, Waiting):
+                        well = True
                         self.circuit.succeeded()
                     yield event
         except (NetworkError, TimeLimitError):

@@ -15,7 +15,6 @@ The order of the wrappers, from the outside in, and why:
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from typing_extensions import override
@@ -65,13 +64,11 @@ class Council(Provider):
     _places: dict[str, asyncio.Semaphore] = field(default_factory=dict, init=False)
 
     @override
-    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+    def stream(self, question: Question) -> AsyncGenerator[Event]:
         offer = self.catalog.find(question.model)
         others = [self.catalog.find(name) for name in offer.fallback or self.care.fallback]
         choices = [self._alternative(choice) for choice in dict.fromkeys([offer, *others])]
-        async with aclosing(Falling(choices).stream(question)) as events:
-            async for event in events:
-                yield event
+        return Falling(choices).stream(question)
 
     def _alternative(self, offer: Offer) -> Alternative:
         if offer not in self._pipelines:

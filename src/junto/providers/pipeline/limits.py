@@ -1,12 +1,12 @@
 """Not asking faster than a provider allows: requests and tokens per minute, and calls at once."""
 
 import asyncio
+import itertools
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from uuid import uuid4
 
 from typing_extensions import override
 
@@ -25,7 +25,28 @@ _BYTES_PER_DOCUMENT_TOKEN = 20
 class _Entry:
     at: float
     tokens: int
-    id: str
+
+
+@dataclass(slots=True)
+class _Window:
+    """What was taken lately, the oldest first, and how many tokens that is in all."""
+
+    entries: OrderedDict[str, _Entry] = field(default_factory=OrderedDict)
+    used: int = 0
+
+    def forget(self, before: float) -> None:
+        while self.entries and (oldest := next(iter(self.entries.values()))).at <= before:
+            self.used -= oldest.tokens
+            self.entries.popitem(last=False)
+
+    def wait(self, tokens: int, rate: Rate, now: float) -> float:
+        """Return how long until enough of the entries have left."""
+        requests, used, leaves = len(self.entries), self.used, now
+        for entry in self.entries.values():
+            if requests < rate.requests and used + tokens <= rate.tokens:
+                break
+            requests, used, leaves = requests - 1, used - entry.tokens, entry.at + rate.seconds
+        return leaves - now
 
 
 @dataclass(slots=True)
@@ -33,39 +54,28 @@ class LocalLimiter:
     """Counts within this process, over a window that slides."""
 
     now: Callable[[], float] = time.monotonic
-    _taken: dict[str, deque[_Entry]] = field(default_factory=dict)
+    _windows: dict[str, _Window] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
         """Return a place, or the seconds after which there may be one."""
         # Nothing is awaited between looking and taking, so nobody can come between.
-        now, entries = self.now(), self._taken.setdefault(key, deque())
-        while entries and entries[0].at <= now - rate.seconds:
-            entries.popleft()
-        wait = _wait(entries, tokens, rate, now)
+        now, window = self.now(), self._windows.setdefault(key, _Window())
+        window.forget(now - rate.seconds)
+        wait = window.wait(tokens, rate, now)
         if wait > 0:
             return wait
-        entries.append(_Entry(now, tokens, uuid4().hex))
-        return Taken(key, entries[-1].id)
+        taken = Taken(key, str(next(self._numbers)))
+        window.entries[taken.id] = _Entry(now, tokens)
+        window.used += tokens
+        return taken
 
     async def settle(self, taken: Taken, tokens: int) -> None:
         """Say how many tokens the call took in truth."""
-        for entry in reversed(self._taken.get(taken.key, ())):
-            if entry.id == taken.id:
-                entry.tokens = tokens
-                return
-
-
-def _wait(entries: deque[_Entry], tokens: int, rate: Rate, now: float) -> float:
-    """Return how long until enough of `entries` have left the window."""
-    requests, used = len(entries), sum(entry.tokens for entry in entries)
-    for entry in entries:
-        if requests < rate.requests and used + tokens <= rate.tokens:
-            break
-        requests, used = requests - 1, used - entry.tokens
-        leaves = entry.at + rate.seconds - now
-        if requests < rate.requests and used + tokens <= rate.tokens:
-            return leaves
-    return 0.0
+        window = self._windows.get(taken.key, _Window())
+        if entry := window.entries.get(taken.id):
+            window.used += tokens - entry.tokens
+            entry.tokens = tokens
 
 
 def estimated_tokens(question: Question) -> int:

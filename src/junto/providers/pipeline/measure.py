@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from typing_extensions import override
 
@@ -15,7 +15,10 @@ from junto.telemetry.metrics import Metrics
 
 @dataclass(frozen=True, slots=True)
 class Measured(Provider):
-    """Counts each request, its tokens, its time and its failure, under the model's own id."""
+    """Counts each request, its tokens, its time and its failure, under the model's own id.
+
+    The answer is signed with that id too, whatever name its provider gave.
+    """
 
     inner: Provider
     metrics: Metrics
@@ -36,7 +39,9 @@ class Measured(Provider):
                             event.answer.usage.output_tokens,
                             time.perf_counter() - started,
                         )
-                    yield event
+                        yield Finished(replace(event.answer, model=self.model_id))
+                    else:
+                        yield event
         except JuntoError as error:
             self.metrics.model_failed(self.provider, error.code)
             raise

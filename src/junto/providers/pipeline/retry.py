@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing_extensions import override
 
 from junto.domain.errors import JuntoError, NoRoomError
-from junto.domain.questions import Event, Finished, Question, Waiting
+from junto.domain.questions import Event, Question, Waiting
 from junto.providers.provider import Provider
 from junto.telemetry.logs import Log
 
@@ -62,6 +62,10 @@ class Alternative:
     provider: Provider
     model: str
 
+    def stream(self, question: Question) -> AsyncGenerator[Event]:
+        """Ask it, under its own name."""
+        return self.provider.stream(replace(question, model=self.model))
+
 
 @dataclass(frozen=True, slots=True)
 class Falling(Provider):
@@ -70,15 +74,19 @@ class Falling(Provider):
     choices: Sequence[Alternative]
 
     @override
-    async def stream(self, question: Question) -> AsyncGenerator[Event]:
+    def stream(self, question: Question) -> AsyncGenerator[Event]:
+        if len(self.choices) == 1:
+            return self.choices[0].stream(question)
+        return self._fallen(question)
+
+    async def _fallen(self, question: Question) -> AsyncGenerator[Event]:
         for choice in self.choices:
             started = False
             try:
-                asked = replace(question, model=choice.model)
-                async with aclosing(choice.provider.stream(asked)) as events:
+                async with aclosing(choice.stream(question)) as events:
                     async for event in events:
                         started = started or not isinstance(event, Waiting)
-                        yield _signed(event, choice.id)
+                        yield event
             except JuntoError as error:
                 if started or not error.retryable or choice is self.choices[-1]:
                     raise
@@ -86,10 +94,3 @@ class Falling(Provider):
                 yield Waiting(f"{choice.id} cannot answer; asking another model")
             else:
                 return
-
-
-def _signed(event: Event, model_id: str) -> Event:
-    """Return the event with the model's id in it, whatever name its provider gave."""
-    if isinstance(event, Finished):
-        return Finished(replace(event.answer, model=model_id))
-    return event
