@@ -23,6 +23,18 @@ ENVELOPE = {
 }
 SECONDS = 60
 
+# Every tool that is offered when nothing is configured, in its order.
+TOOLS = [
+    "chat",
+    "query",
+    "list_models",
+    "conversation_history",
+    "list_conversations",
+    "search_history",
+    "current_time",
+    "get_env",
+]
+
 Json = dict[str, Any]
 
 

@@ -11,9 +11,10 @@ from hypothesis import settings
 
 from tests.clients import HttpClient, clean_environment, http_server, junto
 from tests.features import OPEN
+from tests.postgres_fixtures import postgres_server, postgres_url
 from tests.redis_fixtures import redis, redis_socket
 
-__all__ = ["redis", "redis_socket"]
+__all__ = ["postgres_server", "postgres_url", "redis", "redis_socket"]
 
 # The machine may be busy; how long an example takes says nothing.
 settings.register_profile("junto", deadline=None)

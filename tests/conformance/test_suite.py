@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import SECONDS, HttpClient, clean_environment
+from tests.clients import SECONDS, TOOLS, HttpClient, clean_environment
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / "tests" / "node" / "node_modules" / ".bin"
@@ -115,6 +115,6 @@ def test_the_inspector_finds_nothing_to_mend(
     called = inspected(tmp_path, *options, "--method", "tools/call", "--tool-name", "current_time")
 
     assert listed.returncode == 0, listed.stderr
-    assert len(json.loads(listed.stdout)["tools"]) == 3
+    assert len(json.loads(listed.stdout)["tools"]) == len(TOOLS)
     assert called.returncode == 0, called.stderr
     assert json.loads(called.stdout)["structuredContent"]["timezone"] == "UTC"

@@ -110,35 +110,36 @@ def test_resources_and_templates_are_listed() -> None:
     assert RESOURCES.templates(None)["resourceTemplates"][0]["uriTemplate"] == "x://{y}"
 
 
-def completed(
+async def completed(
     values: dict[str, list[str]], prompt: str, argument: str, typed: str
 ) -> dict[str, Any]:
     known = {name: (lambda these=these: these) for name, these in values.items()}
-    result: dict[str, Any] = Completions(known, Prompts(house_prompts())).of(
+    result = await Completions(known, Prompts(house_prompts())).of(
         PromptReference(name=prompt), CompletionArgument(name=argument, value=typed)
-    )["completion"]
-    return result
+    )
+    found: dict[str, Any] = result["completion"]
+    return found
 
 
-def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
+async def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
     values = {"modelId": ["gpt-son", "sonnet", "opus"]}
 
-    found = completed(values, "second_opinion", "modelId", "SON")
+    found = await completed(values, "second_opinion", "modelId", "SON")
     assert found["values"] == ["sonnet", "gpt-son"]
-    assert completed(values, "code_review", "modelId", "SON")["values"] == []
+    assert (await completed(values, "code_review", "modelId", "SON"))["values"] == []
     with pytest.raises(MCPError, match="Unknown prompt: poem"):
-        completed(values, "poem", "modelId", "")
-    assert completed(values, "code_review", "language", "x") == {
+        await completed(values, "poem", "modelId", "")
+    assert await completed(values, "code_review", "language", "x") == {
         "values": [],
         "total": 0,
         "hasMore": False,
     }
 
 
-def test_completions_are_at_most_a_hundred() -> None:
+async def test_completions_are_at_most_a_hundred() -> None:
     many = {"language": [str(number) for number in range(150)]}
 
-    found = completed(many, "code_review", "language", "")
+    found = await completed(many, "code_review", "language", "")
 
     assert (len(found["values"]), found["hasMore"]) == (100, True)
 

@@ -15,6 +15,7 @@ from tests.clients import (
     ENVELOPE,
     HANDSHAKE,
     SECONDS,
+    TOOLS,
     Json,
     StdioClient,
     child,
@@ -74,11 +75,7 @@ def test_a_list_of_tools_can_be_had_by_a_pipe_without_a_handshake(tmp_path: Path
     done = piped(tmp_path, TOOLS_LIST)
 
     (answer,) = messages(done.stdout)
-    assert [tool["name"] for tool in answer["result"]["tools"]] == [
-        "list_models",
-        "current_time",
-        "get_env",
-    ]
+    assert [tool["name"] for tool in answer["result"]["tools"]] == TOOLS
     assert done.returncode == 0
     assert done.stderr.startswith(b"No key is set, so the embedded model")
     assert done.stderr.count(b"\n") == 1
@@ -89,7 +86,7 @@ def test_the_same_with_the_envelope_of_2026(tmp_path: Path) -> None:
 
     (answer,) = messages(done.stdout)
     assert answer["result"]["resultType"] == "complete"
-    assert len(answer["result"]["tools"]) == 3
+    assert len(answer["result"]["tools"]) == len(TOOLS)
 
 
 @pytest.mark.feature("F012", "F013", "F014")
@@ -106,7 +103,7 @@ def test_a_handshake_in_any_version_is_met(tmp_path: Path, version: str) -> None
     assert {"tools", "prompts", "resources", "completions", "logging"} <= set(
         first["result"]["capabilities"]
     )
-    assert len(second["result"]["tools"]) == 3
+    assert len(second["result"]["tools"]) == len(TOOLS)
 
 
 def test_discovery_carries_the_instructions_too(tmp_path: Path) -> None:
@@ -141,7 +138,7 @@ def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
     assert "pass" in answers[3]["messages"][0]["content"]["text"]
     assert answers[4]["completion"]["values"] == ["ruby", "rust"]
     assert len(answers[5]["resources"]) == 2
-    assert answers[6]["resourceTemplates"] == []
+    assert [t["uriTemplate"] for t in answers[6]["resourceTemplates"]] == ["conversation://{id}"]
     assert len(answers[7]["prompts"]) == 4
     assert answers[8] == answers[9] == {}
 

@@ -9,25 +9,34 @@ from pathlib import Path
 from typing import Any
 
 from junto import __version__
+from junto.app.memory import conversations_of, store_of
 from junto.app.models import catalog_of, council_of, refreshed_lists
+from junto.conversation.reading import Reader
+from junto.conversation.service import Conversations
+from junto.conversation.sweeping import Sweeper
+from junto.kit.attachments import Attachments
 from junto.kit.environment import Environment
 from junto.providers.catalog.catalog import Catalog
 from junto.providers.deferred import Deferred
 from junto.providers.provider import Provider
+from junto.security.paths import Roots
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
 from junto.settings.showing import as_facts, secrets_in
 from junto.settings.tree import LogOutput, Settings
 from junto.telemetry.logs import Log, Sinks, logging_to
 from junto.telemetry.metrics import Metrics
+from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
 from junto.tools.guard import Guard
 from junto.tools.kit import current_time, get_env
+from junto.tools.memory import conversation_history, list_conversations, search_history
 from junto.tools.models import list_models
 from junto.tools.prompts import Prompts, house_prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resources
 from junto.tools.status import Status, config_resource, health_resource
+from junto.tools.stories import conversation_ids, conversation_template
 from junto.tools.surface import Surface
 from junto.tools.tool import Tool
 
@@ -36,7 +45,9 @@ _log = Log.of("app")
 DESCRIPTION = "A council of models with one memory, for any MCP client."
 _INSTRUCTIONS = "Junto gives you other models and local tools."
 _ABOUT_TOOLS = {
-    "list_models": "Call list_models to see which models can be asked.",
+    "chat": "chat asks another model and remembers; pass conversationId to go on.",
+    "list_models": "list_models shows which models can be asked.",
+    "search_history": "search_history finds what was said before.",
     "current_time": "current_time tells the time in any zone.",
     "get_env": "get_env reads one environment variable of the server; secrets are never shown.",
 }
@@ -65,18 +76,20 @@ class Junto:
     status: Status
     catalog: Catalog
     council: Provider
+    conversations: Conversations
     _stack: AsyncExitStack
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Junto"]:
         """Do what is done in the background, and close at the end what was opened meanwhile."""
-        async with self._stack:
+        async with self._stack, AsyncExitStack() as background:
             refresh = asyncio.create_task(_refreshed(self.catalog))
-            try:
-                yield self
-            finally:
-                refresh.cancel()
-                await asyncio.gather(refresh, return_exceptions=True)
+            background.callback(refresh.cancel)
+            if self.conversations.store:
+                retention = self.settings.conversations.retention
+                sweeper = Sweeper(self.conversations.store, retention)
+                await background.enter_async_context(sweeper.running())
+            yield self
 
 
 async def _refreshed(catalog: Catalog) -> None:
@@ -102,8 +115,10 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
         for warning in (*loaded.warnings, *catalog.warnings()):
             _log.warning(warning)
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
-        surface = _surface(loaded, redactor, catalog, metrics, status)
-        yield Junto(settings, surface, metrics, status, catalog, council, stack)
+        store = store_of(settings, state, stack)
+        conversations = conversations_of(settings, catalog, council, store)
+        surface = _surface(loaded, redactor, conversations, metrics, status)
+        yield Junto(settings, surface, metrics, status, catalog, council, conversations, stack)
 
 
 def _sinks(settings: Settings, default_level: str) -> Sinks:
@@ -129,13 +144,34 @@ def state_directory(settings: Settings) -> Path:
     return platformdirs.user_data_path("junto", appauthor=False)
 
 
+def _working_directory() -> tuple[Path, ...]:
+    try:
+        return (Path.cwd(),)
+    except FileNotFoundError:  # somebody has removed it under us
+        return ()
+
+
 def _surface(
-    loaded: Loaded, redactor: Redactor, catalog: Catalog, metrics: Metrics, status: Status
+    loaded: Loaded,
+    redactor: Redactor,
+    conversations: Conversations,
+    metrics: Metrics,
+    status: Status,
 ) -> Surface:
-    settings = loaded.settings
+    settings, catalog = loaded.settings, conversations.catalog
     page = settings.tools.page_size
+    reader = Reader(conversations, settings.conversations.truncate_limit)
+    files = Attachments(Roots.of(settings.tools.roots or _working_directory()))
+    remembering: tuple[Tool[Any], ...] = (
+        conversation_history(reader),
+        list_conversations(reader),
+        search_history(reader),
+    )
     tools: tuple[Tool[Any], ...] = (
+        chat(conversations, files),
+        query(conversations, files),
         list_models(catalog),
+        *(remembering if conversations.store else ()),
         current_time(settings.tools.timezone),
         get_env(Environment(os.environ, redactor)),
     )
@@ -151,12 +187,15 @@ def _surface(
         instructions=_instructions(registry),
         tools=registry,
         resources=Resources(
-            (config_resource(as_facts(loaded)), health_resource(status)), page=page
+            (config_resource(as_facts(loaded)), health_resource(status)),
+            (conversation_template(reader),) if conversations.store else (),
+            page=page,
         ),
         prompts=prompts,
         completions=Completions(
             {"modelId": lambda: list(catalog.offers()), "language": lambda: LANGUAGES},
             prompts,
+            {"id": conversation_ids(reader)} if conversations.store else None,
         ),
         redactor=redactor,
     )

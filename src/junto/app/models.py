@@ -37,6 +37,7 @@ def catalog_of(settings: Settings, state: Path) -> Catalog:
         lists=ModelLists(state / "models", names, settings.providers.refresh),
         embedded=embedded_offer(settings.embedded),
         preferred=settings.default_model,
+        fallback=settings.answers.fallback,
     )
 
 

@@ -1,127 +1,202 @@
-"""`junto chat`: a question and its answer in the terminal, as it comes."""
+"""`junto chat`: a question and its answer, or a whole conversation, in the terminal."""
 
 import asyncio
 import sys
-from collections.abc import Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
 
 import click
 
-from junto.app import Junto, running
+from junto.app import Junto, running, state_directory
+from junto.cli.keyboard import remembered, typed
 from junto.cli.notices import say_who_answers
-from junto.domain.errors import InvalidInputError
+from junto.cli.terminal import Terminal
+from junto.conversation.service import Reply, Request
+from junto.domain.conversations import Conversation
+from junto.domain.errors import InvalidInputError, JuntoError, NotFoundError
 from junto.domain.messages import Message
-from junto.domain.questions import (
-    Answer,
-    Effort,
-    Finished,
-    Question,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-    Waiting,
-)
+from junto.domain.questions import Effort
 from junto.settings import Loaded
+from junto.tools.tool import LOCAL_CALLER
+
+_HELP = """\
+/model [ID]      ask another model from here on, on a branch; without ID, list them
+/system [TEXT]   say who the model should be; without TEXT, show it
+/fork            go on from here on a branch; what was said so far is shared
+/new             begin a new conversation
+/history         show what was said so far
+/quit            leave; so does Ctrl-D
+A line that ends in \\ goes on in the next one; three quotes begin and end a block of lines.
+Ctrl-C stops an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """How a question is to be asked; what is None is left to the settings."""
+    """How questions are to be asked; what is None is left to the settings."""
 
     model: str | None = None
+    conversation: str | None = None
+    latest: bool = False
     system: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
     reasoning: Effort | None = None
-    schema: Mapping[str, Any] | None = None
     seed: int | None = None
 
 
 def chat(loaded: Loaded, message: str, wishes: Wishes) -> None:
-    """Ask once and print the answer."""
-    asked = _with_pipe(message)
-    with running(loaded, default_level="error") as junto:
+    """Ask once and print the answer, or talk for as long as somebody sits there."""
+    person = sys.stdin is not None and sys.stdin.isatty()
+    with running(loaded, default_level="error") as junto, _Talk(junto, wishes) as talk:
         say_who_answers(junto.catalog)
-        asyncio.run(_answered(junto, asked, wishes))
+        if message or not person:
+            talk.says(_with_pipe(message, person=person))
+        else:
+            talk.goes_on(state_directory(junto.settings) / "chat_history")
 
 
-def _with_pipe(message: str) -> str:
+def _with_pipe(message: str, *, person: bool) -> str:
     """Return what is asked, with what comes through a pipe after it."""
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
-    whole = "\n\n".join(part for part in (message, piped.strip()) if part)
+    listening = sys.stdin is not None and not person
+    piped = sys.stdin.buffer.read().decode("utf-8", "replace") if listening else ""
+    # What is no UTF-8 on a command line comes as halves of surrogates, which no model can be sent.
+    words = message.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    whole = "\n\n".join(part for part in (words, piped.strip()) if part)
     if not whole:
         raise InvalidInputError('Say something: junto chat "What is a monad?"')
     return whole
 
 
-async def _answered(junto: Junto, message: str, wishes: Wishes) -> None:
-    defaults = junto.settings.answers
-    question = Question(
-        model=junto.catalog.find(wishes.model).id,
-        messages=(Message.user(message),),
-        max_tokens=wishes.max_tokens or defaults.max_tokens,
-        system=wishes.system or defaults.system,
-        temperature=defaults.temperature if wishes.temperature is None else wishes.temperature,
-        reasoning=wishes.reasoning,
-        schema=wishes.schema,
-        seed=wishes.seed,
-    )
-    terminal = _Terminal()
-    async with junto.open(), aclosing(junto.council.stream(question)) as events:
-        async for event in events:
-            match event:
-                case Waiting():
-                    terminal.waits(event)
-                case ThinkingDelta(text):
-                    terminal.thinks(text)
-                case TextDelta(text):
-                    terminal.says(text)
-                case Finished(answer):
-                    terminal.ends(answer, junto)
-
-
 @dataclass(slots=True)
-class _Terminal:
-    """Data to standard output, talk to standard error; talk only where somebody sits."""
+class _Talk:
+    """A conversation with whoever sits at the terminal."""
 
-    person: bool = field(default_factory=lambda: sys.stderr is not None and sys.stderr.isatty())
-    _waited: bool = False
-    _thought: bool = False
+    junto: Junto
+    wishes: Wishes
+    _runner: asyncio.Runner = field(default_factory=asyncio.Runner, init=False)
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False)
+    _id: str | None = field(default=None, init=False)
 
-    def waits(self, waiting: Waiting) -> None:
-        if not self.person:
+    def __enter__(self) -> Self:
+        self._runner.run(self._stack.enter_async_context(self.junto.open()))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
+
+    def says(self, message: str) -> None:
+        """Say something and show the answer; a conversation begins or goes on with it."""
+        self._id = self._id or self._chosen()
+        self._runner.run(self._answered(message))
+        self.wishes = replace(self.wishes, model=None, system=None)
+
+    def goes_on(self, history: Path) -> None:
+        """Talk until the end of the input."""
+        self._id = self._chosen()
+        click.secho("Ctrl-D leaves, /help shows what else there is.", err=True, dim=True)
+        with remembered(history, self._words()):
+            for line in typed():
+                if line == "/quit":
+                    return
+                try:
+                    self._takes(line)
+                except JuntoError as error:
+                    click.echo(f"junto: {error.message}", err=True)
+                except KeyboardInterrupt:
+                    click.echo("\n(stopped; nothing of it is kept)", err=True)
+
+    def _takes(self, line: str) -> None:
+        if not line.startswith("/"):
+            self.says(line)
             return
-        share = f" {waiting.done / waiting.total:.0%}" if waiting.done and waiting.total else ""
-        click.echo(f"\r\x1b[K{waiting.reason}{share} …", nl=False, err=True)
-        self._waited = True
+        command, _, rest = line.partition(" ")
+        commands: dict[str, Callable[[str], None]] = {
+            "/model": self._model,
+            "/system": self._system,
+            "/fork": self._fork,
+            "/new": self._new,
+            "/history": self._history,
+            "/help": lambda _: click.echo(_HELP, err=True),
+        }
+        if command not in commands:
+            raise InvalidInputError(f"There is no {command}. /help shows what there is.")
+        commands[command](rest.strip())
 
-    def thinks(self, text: str) -> None:
-        self._clear()
-        self._thought = True
-        click.secho(text, nl=False, err=True, dim=True)
+    def _model(self, name: str) -> None:
+        if not name:
+            for model in self.junto.catalog.models():
+                click.echo(f"{'*' if model.default else ' '} {model.id}", err=True)
+            return
+        found = self.junto.catalog.find(name)
+        self.wishes = replace(self.wishes, model=found.id)
+        click.echo(f"{found.id} answers from here on.", err=True)
 
-    def says(self, text: str) -> None:
-        self._clear()
-        if self._thought:
-            click.echo("\n", err=True)
-            self._thought = False
-        click.echo(text, nl=False)
-        sys.stdout.flush()
+    def _system(self, text: str) -> None:
+        if text:
+            self.wishes = replace(self.wishes, system=text)
+            return
+        found = self._found() if self._id else None
+        click.echo((found.system if found else self.wishes.system) or "(none)", err=True)
 
-    def ends(self, answer: Answer, junto: Junto) -> None:
-        self._clear()
-        click.echo()
-        if answer.stop is StopReason.LENGTH:
-            click.echo("The answer was cut off at its longest; --max-tokens allows more.", err=True)
-        if self.person:
-            price = junto.catalog.model(junto.catalog.find(answer.model)).price
-            cost = f", ${price.cost(answer.usage):.6f}" if price else ""
-            used = f"{answer.usage.input_tokens} tokens in, {answer.usage.output_tokens} out"
-            click.secho(f"{answer.model}: {used}{cost}", err=True, dim=True)
+    def _fork(self, _: str) -> None:
+        if not self._id:
+            raise InvalidInputError("Nothing has been said yet, so there is nothing to branch off.")
+        fork = self.junto.conversations.fork(LOCAL_CALLER, self._id)
+        self._id = self._runner.run(fork).id
+        click.echo(f"On a branch of its own: {self._id}", err=True)
 
-    def _clear(self) -> None:
-        if self._waited:
-            click.echo("\r\x1b[K", nl=False, err=True)
-            self._waited = False
+    def _new(self, _: str) -> None:
+        self._id = None
+        self.wishes = replace(self.wishes, conversation=None, latest=False)
+
+    def _history(self, _: str) -> None:
+        from junto.conversation.archive import markdown
+
+        if self._id:
+            store = self.junto.conversations.open_store()
+            said = self._runner.run(store.said(LOCAL_CALLER, self._id))
+            click.echo(markdown(self._found(), said), err=True)
+
+    def _found(self) -> Conversation:
+        return self._runner.run(self.junto.conversations.find(LOCAL_CALLER, self._id or ""))
+
+    def _chosen(self) -> str | None:
+        if self.wishes.conversation:
+            return self.wishes.conversation
+        if not self.wishes.latest:
+            return None
+        store = self.junto.conversations.open_store()
+        page = self._runner.run(store.listed(LOCAL_CALLER, None, 1))
+        if not page.conversations:
+            raise NotFoundError("There is no conversation to go on with yet.")
+        return page.conversations[0].id
+
+    async def _answered(self, message: str) -> None:
+        wishes = self.wishes
+        request = Request(
+            message=Message.user(message),
+            owner=LOCAL_CALLER,
+            conversation_id=self._id,
+            model_id=wishes.model,
+            system=wishes.system,
+            max_tokens=wishes.max_tokens,
+            temperature=wishes.temperature,
+            reasoning=wishes.reasoning,
+            seed=wishes.seed,
+        )
+        terminal = Terminal()
+        async with aclosing(self.junto.conversations.reply(request)) as events:
+            async for event in events:
+                if isinstance(event, Reply):
+                    terminal.ends(event)
+                    self._id = event.conversation_id
+                else:
+                    terminal.shows(event)
+
+    def _words(self) -> list[str]:
+        commands = [line.split()[0] for line in _HELP.splitlines() if line.startswith("/")]
+        return [*commands, *self.junto.catalog.offers()]

@@ -15,6 +15,9 @@ from junto.settings import Loaded, load
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# What must not be shown, as soon as it is known.
+_secrets: list[str] = []
+
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _LEVELS = click.Choice(["debug", "info", "warning", "error"])
 _CONFIG = click.Path(dir_okay=False, path_type=Path)
@@ -30,7 +33,7 @@ def run() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except JuntoError as error:
-        click.echo(f"junto: {error.message}", err=True)
+        click.echo(f"junto: {_presentable(error.message)}", err=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EPIPE):
@@ -39,6 +42,14 @@ def run() -> NoReturn:
         if error.errno == errno.ENOSPC:
             click.echo(f"junto: {error.strerror}", err=True)
         os._exit(1)  # leaving in the ordinary way would write what is left, and fail again
+
+
+def _presentable(message: str) -> str:
+    """Return a message without secrets, and without what would move the cursor."""
+    from junto.cli.terminal import harmless
+    from junto.security.secrets import Redactor
+
+    return harmless(Redactor(_secrets).text(message))
 
 
 @click.group(context_settings=_CONTEXT)
@@ -56,7 +67,11 @@ def _with_settings(command: F) -> F:
 
 
 def _loaded(config: Path | None, log_level: str | None, **flags: Any) -> Loaded:
-    return load({"logging.level": log_level, **flags}, config=config)
+    from junto.settings.showing import secrets_in
+
+    loaded = load({"logging.level": log_level, **flags}, config=config)
+    _secrets.extend(secrets_in(loaded.settings))
+    return loaded
 
 
 @junto.command(short_help="Serve MCP over HTTP, for clients that connect.")
@@ -81,9 +96,11 @@ def mcp(config: Path | None, log_level: str | None) -> None:
     stdio.serve(_loaded(config, log_level))
 
 
-@junto.command(short_help="Ask a model and print its answer as it comes.")
+@junto.command(short_help="Talk with a model in the terminal.")
 @click.argument("message", nargs=-1)
 @click.option("-m", "--model", help="The model to ask.  [default: the configured one]")
+@click.option("-c", "--conversation", metavar="ID", help="Go on with this conversation.")
+@click.option("--continue", "latest", is_flag=True, help="Go on with the latest conversation.")
 @click.option("--system", help="Who the model should be.")
 @click.option("--max-tokens", type=click.IntRange(1), help="The longest answer.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="How freely it chooses words.")
@@ -93,7 +110,7 @@ def mcp(config: Path | None, log_level: str | None) -> None:
 def chat(
     message: tuple[str, ...], config: Path | None, log_level: str | None, **wishes: Any
 ) -> None:
-    """Ask a model and print its answer as it comes.
+    """Talk with a model in the terminal; with MESSAGE, ask once and print the answer as it comes.
 
     What comes through a pipe is added to MESSAGE: `cat error.log | junto chat "What went wrong?"`
     """
@@ -121,6 +138,94 @@ def models(
     from junto.cli.models import models as listed
 
     listed(_loaded(config, log_level), text, refresh=refresh, as_json=as_json)
+
+
+@junto.group()
+def conversations() -> None:
+    """See, search, branch, export and delete what was said."""
+
+
+def _stories(command: Callable[..., None]) -> click.Command:
+    """Make `command` one of `junto conversations`."""
+    name = command.__name__.removeprefix("conversations_")
+    return conversations.command(name)(_with_settings(command))
+
+
+@_stories
+@click.argument("text", required=False)
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def conversations_list(text: str | None, limit: int, *, as_json: bool, **settings: Any) -> None:
+    """List conversations, the latest first; with TEXT, those with it in their title."""
+    from junto.cli import conversations
+
+    conversations.listed(_loaded(**settings), text, limit, as_json=as_json)
+
+
+@_stories
+@click.argument("conversation_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def conversations_show(conversation_id: str, *, as_json: bool, **settings: Any) -> None:
+    """Show what was said in a conversation."""
+    from junto.cli import conversations
+
+    conversations.shown(_loaded(**settings), conversation_id, as_json=as_json)
+
+
+@_stories
+@click.argument("query", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def conversations_search(
+    query: tuple[str, ...], limit: int, *, as_json: bool, **settings: Any
+) -> None:
+    """Search everything that was said."""
+    from junto.cli import conversations
+
+    conversations.searched(_loaded(**settings), " ".join(query), limit, as_json=as_json)
+
+
+@_stories
+@click.argument("conversation_id", metavar="ID")
+@click.option("--at", type=click.IntRange(0), help="Share only so many messages.  [default: all]")
+def conversations_fork(conversation_id: str, at: int | None, **settings: Any) -> None:
+    """Branch off from a conversation and print the new id; nothing is copied."""
+    from junto.cli import conversations
+
+    conversations.forked(_loaded(**settings), conversation_id, at)
+
+
+@_stories
+@click.argument("conversation_id", metavar="[ID]", required=False)
+@click.option(
+    "--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True
+)
+def conversations_export(conversation_id: str | None, form: str, **settings: Any) -> None:
+    """Print one conversation, or all of them, to keep or to read elsewhere.
+
+    All of them keep their branches; `junto conversations import` reads them back.
+    """
+    from junto.cli import conversations
+
+    conversations.exported(_loaded(**settings), conversation_id, form)
+
+
+@_stories
+@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+def conversations_import(file: Any, **settings: Any) -> None:
+    """Read back what `export` has written, from FILE or a pipe."""
+    from junto.cli import conversations
+
+    conversations.imported(_loaded(**settings), file)
+
+
+@_stories
+@click.argument("conversation_id", metavar="ID")
+def conversations_delete(conversation_id: str, **settings: Any) -> None:
+    """Delete a conversation; its branches stay whole."""
+    from junto.cli import conversations
+
+    conversations.deleted(_loaded(**settings), conversation_id)
 
 
 @junto.group()

@@ -25,10 +25,13 @@ class Capabilities:
     schema: bool = True
     temperature: bool = True
     reasoning: ReasoningStyle | None = None
+    # Some engines turn a schema into a grammar first, which can take longer than any answer.
+    largest_schema: int | None = None
 
     def names(self) -> list[str]:
         """Return what it can take beyond words."""
-        return [field.name for field in fields(self) if getattr(self, field.name)]
+        named = (field.name for field in fields(self) if field.name != "largest_schema")
+        return [name for name in named if getattr(self, name)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

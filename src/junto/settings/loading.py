@@ -14,7 +14,6 @@ from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError
 from junto.security.secrets import Redactor
-from junto.settings import trust
 from junto.settings.aliases import (
     ALIASES,
     POLYBRAIN_CONFIG_PATH,
@@ -26,7 +25,7 @@ from junto.settings.aliases import (
 from junto.settings.files import read_file
 from junto.settings.leaves import leaves, takes
 from junto.settings.tree import Settings
-from junto.settings.trust import Watched
+from junto.settings.trust import Found, Unfilled
 
 Kind = Literal["flag", "environment", "alias", "file", "default"]
 
@@ -88,15 +87,14 @@ def load(
     everything = os.environ if environment is None else environment
     variables = {name: value for name, value in everything.items() if value}
     files = tuple(_files(config, variables, home or _home(), directory or Path()))
-    watched = Watched(everything)
     layers = [_flags(flags or {}), _environment(variables), _aliases(variables)]
     named = [_file(file, everything) for file in files if not file.found]
     for file in files:
         if file.found:
-            found = _file(file, watched)
-            elsewhere = {path for layer in (*layers, *named) for path in layer}
-            trust.check(file.path, _raw(found), watched.secrets, elsewhere)
-            layers.append(found)
+            elsewhere = frozenset(path for layer in (*layers, *named) for path in layer)
+            written = read_file(file.path, Unfilled())
+            Found(file.path, written, elsewhere, everything).check()
+            layers.append(_file(file, everything))
     layers += named
     chosen = {
         path: next(layer[path] for layer in layers if path in layer)
@@ -208,10 +206,6 @@ def _file(file: _File, variables: Mapping[str, str]) -> _Layer:
     origin = Origin("file", str(file.path))
     values = read_file(file.path, variables, POLYBRAIN_KEYS if file.foreign else None)
     return {key: _Value(value, origin) for key, value in values.items()}
-
-
-def _raw(layer: _Layer) -> dict[str, Any]:
-    return {path: value.raw for path, value in layer.items()}
 
 
 def _validated(chosen: _Layer) -> Settings:

@@ -57,6 +57,7 @@ Duration = Annotated[
     ),
 ]
 Folder = Annotated[Path, AfterValidator(_folder)]
+Folders = Annotated[tuple[Folder, ...], BeforeValidator(_split)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 TimeZone = Annotated[
     str,
@@ -111,6 +112,11 @@ class Section(BaseModel):
     )
 
 
+# It becomes part of an address.
+Region = Annotated[
+    str,
+    Field(pattern=r"^[a-z0-9-]+$", json_schema_extra={"takes": "small letters, digits and -"}),
+]
 Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -172,15 +178,15 @@ class Local(Section):
 class Bedrock(Section):
     """Claude on Amazon Bedrock; credentials come from where AWS's own tools find them."""
 
-    region: str | None = Field(None, description="the region; AWS's own choice if unset")
+    region: Region | None = Field(None, description="the region; AWS's own choice if unset")
     base_url: str | None = Field(None, description="another address for the same API")
 
 
 class Vertex(Section):
     """Claude on Google Vertex AI; credentials come from where Google's own tools find them."""
 
-    region: str | None = Field(None, description="the region, such as us-east5 or global")
-    project: str | None = Field(None, description="the project that pays")
+    region: Region | None = Field(None, description="the region, such as us-east5 or global")
+    project: Region | None = Field(None, description="the project that pays")
     base_url: str | None = Field(None, description="another address for the same API")
 
 
@@ -284,6 +290,7 @@ class Tools(Section):
     """Which tools clients see."""
 
     disabled: Names = Field((), description="tools or groups of tools to leave out")
+    roots: Folders = Field((), description="folders with files; the working directory if empty")
     page_size: int = Field(50, ge=1, le=1000, description="tools per page of tools/list")
     timezone: TimeZone = Field("UTC", description="the zone of current_time when none is asked for")
 

@@ -1,11 +1,14 @@
 """What a file may do that nobody named, but that merely lay in the working directory.
 
 A client may start Junto inside a stranger's repository, and read a `junto.yaml` that came with it.
-Such a file may set what it likes, but it may not send the user's keys to an address of its own.
+Such a file may set what it likes, but it may not send the user's keys, or what they keep, to an
+address of its own.
 """
 
 import ipaddress
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,72 +27,118 @@ _USUAL = frozenset(
         "openrouter.ai",
     }
 )
+# These find credentials of the user by themselves.
+_CLOUDS = ("bedrock", "vertex")
+# What is kept goes there.
+_STORES = ("database.url", "redis.url")
 
 
-class Watched(Mapping[str, str]):
-    """Variables that remember which secrets were asked for."""
-
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._variables = variables
-        self._shapes = Redactor()
-        self.secrets: list[str] = []
+class Unfilled(Mapping[str, str]):
+    """Variables that stand for themselves, so that a file can be looked at as it was written."""
 
     @override
     def __getitem__(self, name: str) -> str:
-        value = self._variables[name]
-        if self._shapes.is_secret(name, value):
-            self.secrets.append(name)
-        return value
+        return f"${{{name}}}"
 
     @override
     def __iter__(self) -> Iterator[str]:
-        return iter(self._variables)
+        return iter(())
 
     @override
     def __len__(self) -> int:
-        return len(self._variables)
+        return 0
 
 
-def check(path: Path, values: Mapping[str, Any], used: list[str], elsewhere: set[str]) -> None:
-    """Refuse a file that would send keys away; `used` are secrets that it names.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file as it was written, and the settings that other sources give."""
 
-    `elsewhere` are the paths of settings that other sources give.
+    path: Path
+    values: Mapping[str, Any]
+    elsewhere: frozenset[str]
+    variables: Mapping[str, str]
 
-    Raises:
-        ConfigurationError: it would.
-    """
-    for setting, url in _addresses(values):
-        host = _host(url)
-        if host is None or host in _USUAL:
-            continue
-        key = setting.replace(".base_url", ".api_key")
-        if used or (key in elsewhere and key != setting):
-            whose = f"${{{used[0]}}}" if used else key
+    def check(self) -> None:
+        """Refuse the file if it would send away what is not its own.
+
+        Raises:
+            ConfigurationError: it would; the message says where, and never what.
+        """
+        for setting, reason in self._problems():
             raise ConfigurationError(
-                f"{path}: {setting} leads to {host}, and {whose} would be sent there. If you trust "
-                f"this file, name it: --config {path.name}, or JUNTO_CONFIG."
+                f"{self.path}: {setting}: {reason} If you trust this file, name it: "
+                f"--config {self.path.name}, or JUNTO_CONFIG."
             )
 
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        for setting in _STORES:
+            if setting in self.values and not _harmless(str(self.values[setting])):
+                yield setting, "what you keep would be kept there."
+        for setting, value in self.values.items():
+            if setting.startswith("providers."):
+                yield from self._provider(setting, str(value))
+            elif setting != "models" and self._uses_secret(value):
+                yield setting, "a secret of yours would be used there."
+        for entry in _entries(self.values.get("models")):
+            yield from self._entry(entry)
 
-def _addresses(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for setting, value in values.items():
-        if setting.endswith(".base_url"):
-            yield setting, str(value)
-    entries = values.get("models")
-    for entry in entries if isinstance(entries, list) else ():
+    def _provider(self, setting: str, value: str) -> Iterator[tuple[str, str]]:
+        branch, _, name = setting.rpartition(".")
+        key = f"{branch}.api_key"
+        if name == "base_url" and not _harmless(value):
+            borrowed = key in self.elsewhere or "${" in str(self.values.get(key, ""))
+            if borrowed or "${" in value or branch.rpartition(".")[2] in _CLOUDS:
+                yield setting, "a key of yours would be sent to this address."
+        elif name not in ("base_url", "api_key") and "${" in value:
+            yield setting, "a variable of yours would be part of an address."
+
+    def _entry(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        facts = {name.replace("_", "").lower(): value for name, value in entry.items()}
+        where = f"models: {str(facts.get('id'))[:40]}"
+        url, key = str(facts.get("baseurl") or ""), str(facts.get("apikey") or "")
+        if url and not _harmless(url):
+            if "${" in key or "${" in url or facts.get("provider") in _CLOUDS:
+                yield where, "a key of yours would be sent to its address."
+        elif facts.get("provider") in _CLOUDS and "${" in key:
+            yield where, "a key of yours would be sent to its address."
+        others = {name: value for name, value in facts.items() if name != "apikey"}
+        if self._uses_secret(others):
+            yield where, "a secret of yours would be used there."
+
+    def _uses_secret(self, value: Any) -> bool:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        shapes = Redactor()
+        return any(
+            f"${{{name}}}" in text and shapes.is_secret(name, held)
+            for name, held in self.variables.items()
+        )
+
+
+def _entries(models: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(models, str):
+        try:
+            models = json.loads(models)
+        except (ValueError, RecursionError):
+            return
+    for entry in models if isinstance(models, list) else ():
         if isinstance(entry, dict):
-            yield from (("models", str(entry[k])) for k in ("base_url", "baseUrl") if k in entry)
+            yield {str(name): value for name, value in entry.items()}
 
 
-def _host(url: str) -> str | None:
-    """Return the host that an address leads to, unless that is this machine."""
+def _harmless(url: str) -> bool:
+    """Return whether an address is this machine's, or where keys go anyway."""
     try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        parts = urlsplit(url)
+        host = (parts.hostname or "").rstrip(".")
     except ValueError:
-        return url[:80]
+        return False
+    if parts.scheme == "https" and host in _USUAL:
+        return True
     if host == "localhost":
-        return None
+        return True
+    if not host and parts.scheme in ("unix", "postgresql", "postgres") and "host=" not in url:
+        return True  # a socket
     try:
-        return None if ipaddress.ip_address(host).is_loopback else host
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host
+        return False

@@ -3,6 +3,7 @@
 Looking and taking are one script each, which Redis runs whole, so nobody can come between.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from redis.asyncio import Redis
 
 from junto.domain.limits import Account, Period, Rate, Reserved, Taken
 from junto.storage.redis_server import reported
+from junto.storage.surely import begun, surely
 
 # Entries are kept by the time at which they were made, in a sorted set, and their tokens beside it.
 # The clock is Redis's own, so that servers need not agree on theirs.
@@ -85,7 +87,10 @@ class RedisLimiter:
     async def settle(self, taken: Taken, tokens: int) -> None:
         """Say how many tokens the call took in truth."""
         with reported():
-            await self.redis.eval(_SETTLE, 1, self._keys(taken.key)[1], taken.id, tokens)
+            await surely(self._settled(taken, tokens))
+
+    async def _settled(self, taken: Taken, tokens: int) -> None:
+        await self.redis.eval(_SETTLE, 1, self._keys(taken.key)[1], taken.id, tokens)
 
     def _keys(self, key: str) -> tuple[str, str]:
         # The braces keep both on one node of a cluster.
@@ -106,24 +111,42 @@ class RedisLedger:
 
     async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
         """Set `amount` aside, or return how much is left instead."""
-        stretch = account.period.stretch(self.now())
+        asking = begun(self._reserved(account, amount))
         with reported():
-            left = await self.redis.eval(
-                _RESERVE,
-                1,
-                self._key(account, stretch),
-                _nano(amount),
-                _nano(account.limit),
-                _KEPT[account.period],
-            )
-        word = left.decode() if isinstance(left, bytes) else str(left)
-        return Reserved(account, stretch, amount) if word == "ok" else Decimal(word) / _NANO
+            try:
+                return await asyncio.shield(asking)
+            except asyncio.CancelledError:
+                asking.add_done_callback(self._give_back)
+                raise
 
     async def settle(self, reserved: Reserved, amount: Decimal) -> None:
         """Say what the call cost in truth."""
-        key = self._key(reserved.account, reserved.stretch)
         with reported():
-            await self.redis.incrby(key, _nano(amount) - _nano(reserved.amount))
+            await surely(self._settled(reserved, amount))
+
+    async def _reserved(self, account: Account, amount: Decimal) -> Reserved | Decimal:
+        stretch = account.period.stretch(self.now())
+        left = await self.redis.eval(
+            _RESERVE,
+            1,
+            self._key(account, stretch),
+            _nano(amount),
+            _nano(account.limit),
+            _KEPT[account.period],
+        )
+        word = left.decode() if isinstance(left, bytes) else str(left)
+        return Reserved(account, stretch, amount) if word == "ok" else Decimal(word) / _NANO
+
+    async def _settled(self, reserved: Reserved, amount: Decimal) -> None:
+        key = self._key(reserved.account, reserved.stretch)
+        await self.redis.incrby(key, _nano(amount) - _nano(reserved.amount))
+
+    def _give_back(self, asking: "asyncio.Task[Reserved | Decimal]") -> None:
+        """Give back what was set aside for somebody who did not wait for it."""
+        if not asking.cancelled() and not asking.exception():
+            outcome = asking.result()
+            if isinstance(outcome, Reserved):
+                begun(self._settled(outcome, Decimal(0)))
 
     def _key(self, account: Account, stretch: str) -> str:
         return f"{self.prefix}{account.key}:{stretch}"

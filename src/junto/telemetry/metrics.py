@@ -1,7 +1,7 @@
 """The numbers that Junto keeps, for Prometheus to collect."""
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,16 +92,21 @@ class Metrics:
         numbers.output_tokens.inc(output_tokens)
         numbers.latency.observe(seconds)
 
-    @cache  # noqa: B019 - as many as there are models; looking a label up takes its time
+    @cached_property
+    def _by_model(self) -> dict[tuple[str, str], "ModelNumbers"]:
+        return {}  # as many as there are models; looking a label up takes its time
+
     def _of_model(self, provider: str, model: str) -> "ModelNumbers":
-        every = self._models
-        return ModelNumbers(
-            requests=every.requests.labels(provider, model),
-            input_tokens=every.input_tokens.labels(provider, model),
-            output_tokens=every.output_tokens.labels(provider, model),
-            errors=every.errors,
-            latency=every.latency.labels(provider, model),
-        )
+        if (provider, model) not in self._by_model:
+            every = self._models
+            self._by_model[provider, model] = ModelNumbers(
+                requests=every.requests.labels(provider, model),
+                input_tokens=every.input_tokens.labels(provider, model),
+                output_tokens=every.output_tokens.labels(provider, model),
+                errors=every.errors,
+                latency=every.latency.labels(provider, model),
+            )
+        return self._by_model[provider, model]
 
     def model_failed(self, provider: str, code: str) -> None:
         """Count one failure of a model."""

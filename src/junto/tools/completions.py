@@ -1,6 +1,6 @@
 """Suggestions for what a user is typing into a prompt's blank or an address."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_types import CompletionArgument, PromptReference, ResourceTemplateReference
@@ -20,17 +20,24 @@ LANGUAGES = (
 class Completions:
     """Knows the possible values of an argument by its name."""
 
-    def __init__(self, values: Mapping[str, Callable[[], Sequence[str]]], prompts: Prompts) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Callable[[], Sequence[str]]],
+        prompts: Prompts,
+        looked_up: Mapping[str, Callable[[str], Awaitable[Sequence[str]]]] | None = None,
+    ) -> None:
+        """Take values that are known, and those that must be looked up by what was typed."""
         self._values = values
         self._prompts = prompts
+        self._looked_up = looked_up or {}
 
-    def of(self, reference: Reference, argument: CompletionArgument) -> dict[str, Any]:
+    async def of(self, reference: Reference, argument: CompletionArgument) -> dict[str, Any]:
         """Return the values that begin with what was typed, then those with it inside.
 
         Raises:
             MCPError: there is no such prompt.
         """
-        known = self._known(reference, argument.name)
+        known = await self._known(reference, argument)
         wanted = argument.value.casefold()
         begins = [value for value in known if value.casefold().startswith(wanted)]
         inside = [v for v in known if wanted in v.casefold() and v not in begins]
@@ -43,9 +50,12 @@ class Completions:
             }
         }
 
-    def _known(self, reference: Reference, name: str) -> Sequence[str]:
+    async def _known(self, reference: Reference, argument: CompletionArgument) -> Sequence[str]:
+        name = argument.name
         if isinstance(reference, PromptReference) and name not in self._prompts.blanks(
             reference.name
         ):
             return ()
+        if name in self._looked_up:
+            return await self._looked_up[name](argument.value)
         return self._values.get(name, tuple)()

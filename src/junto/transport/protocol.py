@@ -118,7 +118,7 @@ class _Handlers:
         return _complete(await self._prompts.get(context, params))
 
     async def complete(self, _context: Context, params: CompleteRequestParams) -> Any:
-        return _complete(self._completions.of(params.ref, params.argument))
+        return _complete(await self._completions.of(params.ref, params.argument))
 
     async def set_level(self, _context: Context, _params: SetLevelRequestParams) -> EmptyResult:
         # Nothing to remember: what is sent to clients as a log is what they asked to be told.

@@ -1,7 +1,8 @@
 """The models on offer: configured ones, those of providers with a key, and the embedded one."""
 
+import contextlib
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -82,6 +83,7 @@ class Catalog:
     lists: ModelLists
     embedded: Offer | None = None
     preferred: str | None = None
+    fallback: tuple[str, ...] = ()
     today: Callable[[], date] = _today
     _offers: dict[str, Offer] = field(default_factory=dict, init=False)
     _version: int = field(default=-1, init=False)
@@ -120,9 +122,16 @@ class Catalog:
             raise NotFoundError(f"There is no model {wanted}.{self._similar(wanted)}")
         return offer
 
+    def known(self, names: Iterable[str]) -> Iterator[Offer]:
+        """Yield those of the models that are there; `warnings` tells of the others."""
+        for name in names:
+            with contextlib.suppress(NotFoundError):
+                yield self.find(name)
+
     def warnings(self) -> Iterator[str]:
         """Say which names in the settings stand for no model."""
         names = [(name, f"{o.id}'s fallback") for o in self.configured for name in o.fallback]
+        names += [(name, "answers.fallback") for name in self.fallback]
         if self.preferred:
             names.insert(0, (self.preferred, "default_model"))
         for name, where in names:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import JuntoError
+from junto.domain.models import ReasoningStyle
 from junto.providers.catalog.known import SILENT
 from junto.telemetry.logs import Log
 
 _log = Log.of("providers")
+_NAME = re.compile(r"[\w./:@+-]{1,200}")
+_LONGEST_LINE = 200
+_FLAGS = ("images", "documents", "tools", "temperature")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +46,30 @@ def parsed(provider: str, body: Any) -> tuple[Listed, ...]:
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, Mapping) and isinstance(entry.get("id"), str)
     ]
-    return tuple(model for model in found if model and not any(w in model.id for w in SILENT))
+    talking = (model for model in found if model and not any(w in model.id for w in SILENT))
+    return tuple(sound for model in talking if (sound := _sound(model)))
+
+
+def _sound(model: Listed) -> Listed | None:
+    """Return a model with only what can be true of one, or nothing if its name cannot."""
+    facts: dict[str, Any] = asdict(model)  # of any type: it was read from somewhere
+    if not isinstance(facts["id"], str) or not _NAME.fullmatch(facts["id"]):
+        return None
+    window, style = facts["context_window"], facts["reasoning"]
+    facts |= {name: bool(facts[name]) for name in _FLAGS if facts[name] is not None}
+    facts |= {name: _number(facts[name]) for name in ("input_price", "output_price")}
+    facts["description"] = _line(facts["description"])
+    facts["context_window"] = window if isinstance(window, int) and window > 0 else None
+    facts["reasoning"] = style if style in list(ReasoningStyle) else None
+    return Listed(**facts)
+
+
+def _line(text: Any) -> str | None:
+    return " ".join(text.split())[:_LONGEST_LINE] if isinstance(text, str) and text else None
+
+
+def _number(text: Any) -> str | None:
+    return str(text) if isinstance(text, str | int | float) else None
 
 
 def _plain(entry: Mapping[str, Any]) -> Listed:
@@ -51,8 +79,8 @@ def _plain(entry: Mapping[str, Any]) -> Listed:
 def _anthropic(entry: Mapping[str, Any]) -> Listed | None:
     if entry.get("lifecycle") == "retired":
         return None
-    can = entry.get("capabilities") or {}
-    kinds = (can.get("thinking") or {}).get("types") or {}
+    can = _table(entry.get("capabilities"))
+    kinds = _table(_table(can.get("thinking")).get("types"))
     style = "adaptive" if _yes(kinds.get("adaptive")) else "budget"
     return Listed(
         id=entry["id"],
@@ -64,14 +92,22 @@ def _anthropic(entry: Mapping[str, Any]) -> Listed | None:
     )
 
 
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _yes(support: Any) -> bool | None:
     return bool(support.get("supported")) if isinstance(support, Mapping) else None
 
 
 def _openrouter(entry: Mapping[str, Any]) -> Listed:
-    takes = entry.get("supported_parameters")
-    inputs = (entry.get("architecture") or {}).get("input_modalities")
-    price = entry.get("pricing") or {}
+    takes = _list(entry.get("supported_parameters"))
+    inputs = _list(_table(entry.get("architecture")).get("input_modalities"))
+    price = _table(entry.get("pricing"))
     return Listed(
         id=entry["id"],
         description=entry.get("name"),
@@ -84,9 +120,6 @@ def _openrouter(entry: Mapping[str, Any]) -> Listed:
         input_price=price.get("prompt"),
         output_price=price.get("completion"),
     )
-
-
-Fetch = Callable[[str], "asyncio.Future[Any] | Any"]
 
 
 @dataclass(eq=False, slots=True)
@@ -150,13 +183,17 @@ def _written_at(path: Path) -> float:
 
 def _loaded(path: Path) -> tuple[Listed, ...]:
     try:
-        return tuple(Listed(**entry) for entry in json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        kept = [Listed(**entry) for entry in json.loads(path.read_bytes())]
+        return tuple(sound for model in kept if (sound := _sound(model)))
+    except (OSError, ValueError, TypeError, RecursionError):
         return ()  # not there, or of another version: it will be fetched again
 
 
 def _save(path: Path, models: Iterable[Listed]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}.new")
-    fresh.write_text(json.dumps([asdict(model) for model in models]))
-    fresh.replace(path)
+    try:
+        fresh.write_text(json.dumps([asdict(model) for model in models]))
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -2,9 +2,13 @@
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from junto.domain.errors import ConfigurationError
 from junto.domain.models import Capabilities
@@ -14,6 +18,7 @@ from junto.providers.catalog.known import KNOWN, Dialect, Known
 from junto.providers.catalog.traits import capabilities
 from junto.settings.tree import CapabilityEntry, Embedded, ModelEntry, PriceEntry, Providers
 
+_BLANK = re.compile(r"[\s\x00-\x1f]")
 EMBEDDED_ID = "smollm2-135m"
 _EMBEDDED_ABOUT = "runs on this machine without a key or network; small: it answers, it is no sage"
 
@@ -27,10 +32,41 @@ def _accesses(providers: Providers) -> Iterator[Access]:
     for name in ("anthropic", "openai", "gemini", "openrouter"):
         provider = getattr(providers, name)
         if provider.api_key:
-            key = provider.api_key.get_secret_value()
-            yield Access(provider=name, base_url=provider.base_url, api_key=key)
+            url = provider.base_url
+            where = f"providers.{name}.base_url"
+            yield Access(
+                provider=name,
+                base_url=_address(url, where) if url else None,
+                api_key=_key(provider.api_key),
+            )
     if providers.ollama.base_url:
-        yield Access(provider="ollama", base_url=providers.ollama.base_url)
+        url = _address(providers.ollama.base_url, "providers.ollama.base_url")
+        yield Access(provider="ollama", base_url=url)
+
+
+def _key(secret: SecretStr | None) -> str | None:
+    # A key from a file often ends in a newline, which no header can hold.
+    return secret.get_secret_value().strip() or None if secret else None
+
+
+def _address(url: str, where: str) -> str:
+    """Return an address that can be asked.
+
+    Raises:
+        ConfigurationError: it cannot; the message does not show it, since it may hold a password.
+    """
+    plain = url.strip()
+    try:
+        parts = urlsplit(plain)
+        host, _ = parts.hostname or "", parts.port
+        host.encode("idna")
+    except (ValueError, UnicodeError):
+        raise ConfigurationError(f"{where}: it takes an address such as https://host/v1.") from None
+    if not host or parts.scheme not in ("http", "https") or _BLANK.search(plain):
+        raise ConfigurationError(f"{where}: it takes an address such as https://host/v1.")
+    if parts.username or parts.password:
+        raise ConfigurationError(f"{where}: a key does not belong into the address: use apiKey.")
+    return plain
 
 
 def offers(entries: tuple[ModelEntry, ...], providers: Providers) -> tuple[Offer, ...]:
@@ -81,8 +117,8 @@ def _route(entry: ModelEntry, providers: Providers) -> Route:
         provider=entry.provider,
         dialect=known.dialect,
         model=entry.model_name or entry.id,
-        base_url=base_url,
-        api_key=key.get_secret_value() if key else None,
+        base_url=_address(base_url, f"models: {entry.id}: baseUrl") if base_url else None,
+        api_key=_key(key),
     )
 
 

@@ -22,7 +22,7 @@ _NEWEST_CLAUDE = Capabilities(temperature=False, reasoning=ReasoningStyle.ADAPTI
 # OpenAI's models that think refuse a temperature; its older ones refuse to be told to think.
 _THINKING_GPT = re.compile(r"(?:^|/)(?:o[134]|gpt-(?:[5-9]|\d\d))")
 
-SMALL = Capabilities(images=False, documents=False)
+SMALL = Capabilities(images=False, documents=False, largest_schema=4_000)
 
 
 def capabilities(provider: str, dialect: Dialect, model: str) -> Capabilities:

@@ -97,7 +97,7 @@ class AnthropicCodec:
         """Return the failure that a status other than 200 stands for."""
         try:
             message = str(json.loads(body)["error"]["message"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             message = ""
         return failure(self.provider, status, message, retry_after)
 

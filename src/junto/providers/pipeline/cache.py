@@ -61,10 +61,10 @@ class LocalCache:
             self._kept.popitem(last=False)
 
 
-def cache_key(model_id: str, question: Question) -> str:
+def cache_key(source: str, question: Question) -> str:
     """Return the same key for the same question to the same model, and for nothing else."""
     # The repr of frozen data names every field and quotes every value.
-    return hashlib.sha256(f"{model_id}\n{question!r}".encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(f"{source}\n{question!r}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(eq=False, slots=True)
@@ -111,7 +111,9 @@ class _Flight:
                 raise self.error
         finally:
             self.listeners -= 1
-            if not self.listeners and self.work:
+            answered = bool(self.events) and isinstance(self.events[-1], Finished)
+            # What is left to do after the answer, such as settling what it cost, is done.
+            if not self.listeners and self.work and not answered:
                 self.work.cancel()
 
     def _wake(self) -> None:
@@ -125,12 +127,12 @@ class Cached(Provider):
 
     inner: Provider
     cache: AnswerCache
-    model_id: str
+    source: str  # which model, and where: others may use the same name for another
     _flights: dict[str, _Flight] = field(default_factory=dict)
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        key = cache_key(self.model_id, question)
+        key = cache_key(self.source, question)
         if answer := await self.cache.get(key):
             for event in _replayed(answer):
                 yield event

@@ -1,5 +1,6 @@
 """What a model cannot take is refused before it is asked."""
 
+import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
@@ -32,6 +33,10 @@ class Checked(Provider):
 def _problem(question: Question, can: Capabilities) -> str | None:
     if question.tools and not can.tools:
         return "tools"
+    if can.largest_schema is not None and question.schema is not None:
+        size = len(json.dumps(question.schema, default=str))
+        if size > can.largest_schema:
+            return f"schema of {size:,} characters; at most {can.largest_schema:,}"
     if can.images and can.documents:
         return None
     for message in question.messages:

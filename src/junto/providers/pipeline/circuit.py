@@ -44,6 +44,11 @@ class Circuit:
         """Note that the provider answers."""
         self._failures, self._opened = 0, None
 
+    def undecided(self) -> None:
+        """Note that a call ended without telling anything; another may try."""
+        if self._opened is not None:
+            self._opened = self.now() - self.cooldown
+
     def failed(self) -> None:
         """Note that it does not."""
         self._failures += 1
@@ -64,8 +69,8 @@ class Guarded(Provider):
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         self.circuit.check()
+        well = False
         try:
-            well = False
             async with aclosing(self.inner.stream(question)) as events:
                 async for event in events:
                     if not well and not isinstance(event, Waiting):
@@ -74,4 +79,8 @@ class Guarded(Provider):
                     yield event
         except (NetworkError, TimeLimitError):
             self.circuit.failed()
+            raise
+        except BaseException:
+            if not well:
+                self.circuit.undecided()
             raise

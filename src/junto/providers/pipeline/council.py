@@ -33,6 +33,8 @@ from junto.providers.pipeline.retry import Alternative, Falling, Retrying
 from junto.providers.provider import Provider
 from junto.telemetry.metrics import Metrics
 
+_MOST_PIPELINES = 256
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Care:
@@ -66,29 +68,33 @@ class Council(Provider):
     @override
     def stream(self, question: Question) -> AsyncGenerator[Event]:
         offer = self.catalog.find(question.model)
-        others = [self.catalog.find(name) for name in offer.fallback or self.care.fallback]
+        others = self.catalog.known(offer.fallback or self.care.fallback)
         choices = [self._alternative(choice) for choice in dict.fromkeys([offer, *others])]
         return Falling(choices).stream(question)
 
     def _alternative(self, offer: Offer) -> Alternative:
         if offer not in self._pipelines:
+            if len(self._pipelines) >= _MOST_PIPELINES:  # names can be made up without end
+                del self._pipelines[next(iter(self._pipelines))]
             self._pipelines[offer] = self._pipeline(offer)
         return Alternative(offer.id, self._pipelines[offer], offer.route.model)
 
     def _pipeline(self, offer: Offer) -> Provider:
         local = offer.route.dialect is Dialect.EMBEDDED
         name = offer.route.provider
+        # Two servers may go by one provider's name, and only one of them be down.
+        server = f"{name} {offer.route.base_url}"
         asked: Provider = Measured(self.adapter(offer), self.metrics, name, offer.id)
-        asked = Capped(asked, self._place(name))
+        asked = Capped(asked, self._place(server))
         if not local:
             asked = Limited(asked, self.limiter, offer.id, self._rate(offer), self.care.wait)
         asked = Retrying(asked, self.care.retries)
-        asked = Guarded(asked, self._circuit(name))
+        asked = Guarded(asked, self._circuit(name, server))
         if self.care.accounts:
             price = self.catalog.model(offer).price
             asked = Budgeted(asked, self.ledger, self.care.accounts, price, offer.id)
         asked = Checked(asked, offer.capabilities, offer.id)
-        return Cached(asked, self.cache, offer.id) if self.cache else asked
+        return Cached(asked, self.cache, f"{offer.id} {server}") if self.cache else asked
 
     def _rate(self, offer: Offer) -> Rate:
         usual = self.care.rate
@@ -98,10 +104,10 @@ class Council(Provider):
             tokens=offer.tokens_per_minute or usual.tokens,
         )
 
-    def _circuit(self, provider: str) -> Circuit:
+    def _circuit(self, provider: str, server: str) -> Circuit:
         return self._circuits.setdefault(
-            provider, Circuit(provider, self.care.failures, self.care.cooldown)
+            server, Circuit(provider, self.care.failures, self.care.cooldown)
         )
 
-    def _place(self, provider: str) -> asyncio.Semaphore:
-        return self._places.setdefault(provider, asyncio.Semaphore(self.care.concurrent))
+    def _place(self, server: str) -> asyncio.Semaphore:
+        return self._places.setdefault(server, asyncio.Semaphore(self.care.concurrent))

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from junto.domain.errors import InvalidInputError, NoRoomError
+from junto.domain.errors import InvalidInputError, JuntoError, NoRoomError
+from junto.domain.estimates import question_tokens
 from junto.domain.limits import Rate, RateLimiter, Taken
-from junto.domain.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
-from junto.domain.questions import Event, Finished, Question, Waiting
+from junto.domain.questions import Event, Finished, Question, Usage, Waiting
 from junto.providers.provider import Provider
+from junto.telemetry.logs import Log
 
-_CHARACTERS_PER_TOKEN = 4
-_TOKENS_PER_IMAGE = 1500
-_BYTES_PER_DOCUMENT_TOKEN = 20
+_log = Log.of("providers")
+_MOST_KEYS = 1000
 
 
 @dataclass(slots=True)
@@ -61,6 +61,8 @@ class LocalLimiter:
         """Return a place, or the seconds after which there may be one."""
         # Nothing is awaited between looking and taking, so nobody can come between.
         now, window = self.now(), self._windows.setdefault(key, _Window())
+        if len(self._windows) > _MOST_KEYS:
+            self._tidy(now - rate.seconds, key)
         window.forget(now - rate.seconds)
         wait = window.wait(tokens, rate, now)
         if wait > 0:
@@ -70,35 +72,19 @@ class LocalLimiter:
         window.used += tokens
         return taken
 
+    def _tidy(self, before: float, kept: str) -> None:
+        """Forget keys that nobody has used lately."""
+        for key, window in list(self._windows.items()):
+            window.forget(before)
+            if not window.entries and key != kept:
+                del self._windows[key]
+
     async def settle(self, taken: Taken, tokens: int) -> None:
         """Say how many tokens the call took in truth."""
         window = self._windows.get(taken.key, _Window())
         if entry := window.entries.get(taken.id):
             window.used += tokens - entry.tokens
             entry.tokens = tokens
-
-
-def estimated_tokens(question: Question) -> int:
-    """Return about how many tokens a question and its longest answer take."""
-    words = len(question.system or "") + sum(
-        len(tool.description) + len(str(tool.input_schema)) for tool in question.tools
-    )
-    said = sum(_tokens(part) for message in question.messages for part in message.parts)
-    return words // _CHARACTERS_PER_TOKEN + said + question.max_tokens
-
-
-def _tokens(part: Part) -> int:
-    match part:
-        case Text(text) | Thinking(text):
-            return len(text) // _CHARACTERS_PER_TOKEN + 1
-        case Image():
-            return _TOKENS_PER_IMAGE
-        case Document(_, data):
-            return len(data) // _BYTES_PER_DOCUMENT_TOKEN + 1
-        case ToolCall(_, name, arguments):
-            return len(name + str(arguments)) // _CHARACTERS_PER_TOKEN + 1
-        case ToolResult(_, content):
-            return sum(_tokens(piece) for piece in content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +114,17 @@ class Limited(Provider):
         async with aclosing(self.inner.stream(question)) as events:
             async for event in events:
                 if isinstance(event, Finished):
-                    usage = event.answer.usage
-                    await self.limiter.settle(taken, usage.input_tokens + usage.output_tokens)
+                    await self._settle(taken, event.answer.usage)
                 yield event
 
+    async def _settle(self, taken: Taken, usage: Usage) -> None:
+        try:
+            await self.limiter.settle(taken, usage.input_tokens + usage.output_tokens)
+        except JuntoError as error:  # the answer is there; the estimate stays
+            _log.warning("rate not settled", model=self.key, reason=error.message)
+
     def _fitting(self, question: Question) -> int:
-        tokens = estimated_tokens(question)
+        tokens = question_tokens(question)
         if tokens > self.rate.tokens:
             raise InvalidInputError(
                 f"The question takes about {tokens:,} tokens, and {self.key} may use "

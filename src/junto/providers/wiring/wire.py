@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,12 +14,19 @@ from typing import Any
 import aiohttp
 import orjson
 
-from junto.domain.errors import ModelError, NetworkError, TimeLimitError
+from junto.domain.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    ModelError,
+    NetworkError,
+    TimeLimitError,
+)
 from junto.providers.dialects.failures import failure
 from junto.providers.dialects.folding import Codec, Json
 from junto.providers.wiring.sse import EventTooLongError, SseReader
 
 _DONE = b"[DONE]"
+_LARGE = 512 * 1024
 _MOST_ERROR_BYTES = 64 * 1024
 _MOST_DOCUMENT_BYTES = 32 * 1024 * 1024
 
@@ -83,7 +91,7 @@ class Wire:
         with _reported(endpoint.provider):
             async with self.session.post(
                 endpoint.url,
-                data=orjson.dumps(body),
+                data=_encoded(body),
                 headers={"content-type": "application/json", **endpoint.headers},
                 timeout=patience.timeout(),
                 allow_redirects=False,
@@ -111,7 +119,7 @@ class Wire:
             ) as response:
                 if response.status != 200:  # noqa: PLR2004 - HTTP's own number
                     raise failure(endpoint.provider, response.status, "")
-                body = await response.content.read(_MOST_DOCUMENT_BYTES)
+                body = await _whole(response, _MOST_DOCUMENT_BYTES)
                 try:
                     return orjson.loads(body)
                 except orjson.JSONDecodeError:
@@ -126,11 +134,20 @@ def _reported(provider: str) -> Iterator[None]:
     except TimeoutError:
         raise TimeLimitError(f"{provider} did not answer in time.") from None
     except aiohttp.ClientConnectorError as error:
-        # The error's own words name the address, which may hold a password.
-        reason = os.strerror(error.errno) if error.errno else "no connection"
-        raise NetworkError(f"{provider} could not be reached ({reason}).") from None
+        raise NetworkError(f"{provider} could not be reached ({_reason(error)}).") from None
+    except aiohttp.InvalidURL:
+        raise ConfigurationError(f"{provider} has no address. Check its base_url.") from None
     except (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError):
         raise NetworkError(f"{provider} hung up before its answer was whole.") from None
+
+
+def _reason(error: aiohttp.ClientConnectorError) -> str:
+    # The error's own words name the address, which may hold a password.
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not known"
+    if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
+        return "its certificate is not trusted"
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else "no connection"
 
 
 async def _events(
@@ -159,10 +176,32 @@ def _decoded(data: bytes, provider: str) -> Mapping[str, Any]:
     return event
 
 
+def _encoded(body: Json) -> bytes | io.BytesIO:
+    try:
+        data = orjson.dumps(body)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInputError(
+            "The question holds something that cannot be sent as JSON: half a character, a number "
+            "beyond 64 bits, or too many levels."
+        ) from None
+    # A file is sent piece by piece, so that others get their turn meanwhile.
+    return io.BytesIO(data) if len(data) > _LARGE else data
+
+
 async def _accepted(response: aiohttp.ClientResponse, codec: Codec) -> None:
     if response.status != 200:  # noqa: PLR2004 - HTTP's own number
-        body = await response.content.read(_MOST_ERROR_BYTES)
+        body = await _whole(response, _MOST_ERROR_BYTES)
         raise codec.error(response.status, body, retry_after(response.headers))
+
+
+async def _whole(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return a body, or as much of it as anybody wants to read."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > most:
+            break
+    return bytes(body[:most])
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -173,5 +212,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     with contextlib.suppress(ValueError):
         return max(0.0, float(said))
     with contextlib.suppress(ValueError):
-        return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
+        moment = parsedate_to_datetime(said)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
     return None

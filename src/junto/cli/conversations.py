@@ -1,0 +1,144 @@
+"""`junto conversations`."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from junto.app import running
+from junto.cli.table import table
+from junto.conversation.archive import exported as lines_of
+from junto.conversation.archive import flat, markdown
+from junto.conversation.archive import imported as read_back
+from junto.conversation.service import Conversations
+from junto.domain.conversations import Conversation, Said
+from junto.domain.errors import InvalidInputError, NotFoundError
+from junto.settings import Loaded
+from junto.tools.memory import HistoryHit, ListedConversation
+from junto.tools.tool import LOCAL_CALLER
+
+_WIDEST = 48
+_PAGE = 100
+
+T = TypeVar("T")
+
+
+def _with(loaded: Loaded, work: Callable[[Conversations], Awaitable[T]]) -> T:
+    async def done() -> T:
+        async with junto.open():
+            return await work(junto.conversations)
+
+    with running(loaded, default_level="error") as junto:
+        return asyncio.run(done())
+
+
+def listed(loaded: Loaded, text: str | None, limit: int, *, as_json: bool) -> None:
+    """Print conversations, the latest first."""
+
+    async def work(conversations: Conversations) -> list[Conversation]:
+        found: list[Conversation] = []
+        cursor = None
+        while len(found) < limit:
+            count = min(_PAGE, limit - len(found))
+            page = await conversations.open_store().listed(LOCAL_CALLER, text, count, cursor)
+            found += page.conversations
+            if (cursor := page.cursor) is None:
+                break
+        return found
+
+    found = _with(loaded, work)
+    if as_json:
+        shown = [ListedConversation.of(each).model_dump(by_alias=True) for each in found]
+        click.echo(json.dumps(shown, indent=2))
+    elif found:
+        head = ("ID", "TITLE", "MESSAGES", "MODEL", "UPDATED")
+        click.echo(table([head, *(_row(each) for each in found)]))
+    else:
+        click.echo("There are no conversations yet; `junto chat` begins one.", err=True)
+
+
+def _row(conversation: Conversation) -> tuple[str, ...]:
+    title = conversation.title
+    return (
+        conversation.id,
+        title if len(title) <= _WIDEST else title[: _WIDEST - 1] + "…",
+        str(conversation.length),
+        conversation.model,
+        datetime.fromtimestamp(conversation.updated, UTC).strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def shown(loaded: Loaded, conversation_id: str, *, as_json: bool) -> None:
+    """Print what was said in a conversation."""
+    exported(loaded, conversation_id, "jsonl" if as_json else "markdown")
+
+
+def searched(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
+    """Print what was found."""
+
+    async def work(conversations: Conversations) -> list[HistoryHit]:
+        hits = await conversations.open_store().search(LOCAL_CALLER, query, limit)
+        return [HistoryHit.of(hit) for hit in hits]
+
+    hits = _with(loaded, work)
+    if as_json:
+        click.echo(json.dumps([hit.model_dump(by_alias=True) for hit in hits], indent=2))
+    elif not hits:
+        raise NotFoundError("Nothing that was said has these words.")
+    for hit in hits if not as_json else ():
+        click.secho(f"{hit.conversation_id}  {hit.title}  ({hit.role}, {hit.at})", bold=True)
+        click.echo(f"{hit.snippet}\n")
+
+
+def forked(loaded: Loaded, conversation_id: str, at: int | None) -> None:
+    """Branch off, and print the new id."""
+
+    async def work(conversations: Conversations) -> str:
+        return (await conversations.fork(LOCAL_CALLER, conversation_id, at)).id
+
+    click.echo(_with(loaded, work))
+
+
+def exported(loaded: Loaded, conversation_id: str | None, form: str) -> None:
+    """Print one conversation, or all of them."""
+    if conversation_id is None and form == "markdown":
+        raise InvalidInputError("Markdown is for one conversation: name its id.")
+
+    async def work(conversations: Conversations) -> None:
+        store = conversations.open_store()
+        if conversation_id is None:
+            async for line in lines_of(store, LOCAL_CALLER):
+                click.echo(line)
+            return
+        found = await conversations.find(LOCAL_CALLER, conversation_id)
+        said = await store.said(LOCAL_CALLER, found.id)
+        click.echo(_formed(found, said, form), nl=form == "jsonl")
+
+    _with(loaded, work)
+
+
+def _formed(conversation: Conversation, said: tuple[Said, ...], form: str) -> str:
+    return flat(conversation, said) if form == "jsonl" else markdown(conversation, said)
+
+
+def imported(loaded: Loaded, lines: Iterable[str]) -> None:
+    """Read conversations back."""
+
+    async def work(conversations: Conversations) -> int:
+        return await read_back(conversations.open_store(), LOCAL_CALLER, lines)
+
+    click.echo(f"Read {_with(loaded, work)} conversations.", err=True)
+
+
+def deleted(loaded: Loaded, conversation_id: str) -> None:
+    """Delete a conversation."""
+
+    async def work(conversations: Conversations) -> Any:
+        found = await conversations.find(LOCAL_CALLER, conversation_id)
+        return await conversations.open_store().delete(LOCAL_CALLER, found.id)
+
+    _with(loaded, work)
+    click.echo(f"Deleted {conversation_id}.", err=True)

@@ -1,0 +1,81 @@
+"""An answer in a terminal: data to standard output, talk to standard error."""
+
+import re
+import sys
+from dataclasses import dataclass, field
+
+import click
+
+from junto.conversation.service import Reply
+from junto.domain.questions import Event, StopReason, TextDelta, ThinkingDelta, Waiting
+
+# What a model says must not move the cursor, change the title, or write to the clipboard.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def _sits(stream: object) -> bool:
+    return bool(stream and getattr(stream, "isatty", lambda: False)())
+
+
+@dataclass(slots=True)
+class Terminal:
+    """Shows events as they come; talk only where somebody sits."""
+
+    person: bool = field(default_factory=lambda: _sits(sys.stderr))
+    raw: bool = field(default_factory=lambda: not _sits(sys.stdout))
+    _waited: bool = field(default=False, init=False)
+    _thought: bool = field(default=False, init=False)
+
+    def shows(self, event: Event) -> None:
+        """Show one event of an answer."""
+        match event:
+            case Waiting():
+                self._waits(event)
+            case ThinkingDelta(text):
+                self._clear()
+                self._thought = True
+                click.secho(harmless(text), nl=False, err=True, dim=True)
+            case TextDelta(text):
+                self._clear()
+                if self._thought:
+                    click.echo("\n", err=True)
+                    self._thought = False
+                click.echo(text if self.raw else harmless(text), nl=False)
+                if sys.stdout:
+                    sys.stdout.flush()
+
+    def ends(self, reply: Reply) -> None:
+        """Show what is to be known after the answer."""
+        self.breaks()
+        usage = reply.answer.usage
+        if reply.answer.stop is StopReason.LENGTH:
+            click.echo("The answer was cut off at its longest; --max-tokens allows more.", err=True)
+        if reply.notice:
+            click.echo(reply.notice, err=True)
+        if self.person:
+            cost = "" if reply.cost is None else f", ${reply.cost:.6f}"
+            used = f"{usage.input_tokens} tokens in, {usage.output_tokens} out{cost}"
+            id_ = f" [{reply.conversation_id}]" if reply.conversation_id else ""
+            click.secho(f"{reply.answer.model}: {used}{id_}", err=True, dim=True)
+
+    def breaks(self) -> None:
+        """End the line, wherever the answer was."""
+        self._clear()
+        self._thought = False
+        click.echo()
+
+    def _waits(self, waiting: Waiting) -> None:
+        if self.person:
+            share = f" {waiting.done / waiting.total:.0%}" if waiting.done and waiting.total else ""
+            click.echo(f"\r\x1b[K{waiting.reason}{share} …", nl=False, err=True)
+            self._waited = True
+
+    def _clear(self) -> None:
+        if self._waited:
+            click.echo("\r\x1b[K", nl=False, err=True)
+            self._waited = False
+
+
+def harmless(text: str) -> str:
+    """Return text that moves no cursor and rings no bell."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,259 @@
+"""Conversations with models: load, fit, ask, keep."""
+
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from junto.conversation.history import History
+from junto.conversation.schemas import checked
+from junto.domain.conversations import Conflict, Conversation, ConversationStore, Said
+from junto.domain.errors import InvalidInputError, ModelError, NotFoundError
+from junto.domain.estimates import message_tokens, text_tokens
+from junto.domain.ids import canonical, new_id
+from junto.domain.messages import Message, Role
+from junto.domain.questions import Answer, Effort, Event, Finished, Question
+from junto.providers.catalog.catalog import Catalog, Offer
+from junto.providers.provider import Provider
+from junto.settings.tree import Answers
+
+_TITLE = 60
+# For a model of which nobody says how much it holds.
+_USUAL_WINDOW = 32_768
+# Estimates are rough, so not all of a window is used.
+_SHARE = 0.9
+_TOUCH_EVERY = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a caller says, to whom, and how; what is None is as the conversation or settings say."""
+
+    message: Message
+    owner: str
+    conversation_id: str | None = None
+    # Whether an id that nobody knows is a new conversation under that id.
+    new_if_unknown: bool = False
+    model_id: str | None = None
+    system: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    reasoning: Effort | None = None
+    schema: Mapping[str, Any] | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer that is kept, and under which name."""
+
+    answer: Answer
+    conversation_id: str | None
+    cost: Decimal | None
+    data: Any = None
+    notice: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversations:
+    """Answers within conversations; without a store, every question stands alone."""
+
+    council: Provider
+    catalog: Catalog
+    answers: Answers
+    store: ConversationStore | None
+    history: History | None
+    now: Callable[[], float] = time.time
+
+    async def reply(self, request: Request) -> AsyncGenerator[Event | Reply]:
+        """Yield the answer piece by piece, and a `Reply` once both sides are kept.
+
+        Raises:
+            NotFoundError: there is no such conversation, or no such model.
+            JuntoError: the model could not answer; nothing is kept.
+        """
+        conversation, offer, notice = await self._begun(request)
+        question = await self._question(conversation, offer, request)
+        answer: Answer | None = None
+        async with aclosing(self.council.stream(question)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    answer = event.answer
+                else:
+                    yield event
+        if answer is None:
+            raise ModelError("The model said nothing.", retryable=True)
+        data = checked(answer.message.text, request.schema)
+        cost = self._cost(answer)
+        kept, conflict = await self._kept(conversation, request.message, answer, cost)
+        yield Reply(
+            answer=answer,
+            conversation_id=kept,
+            cost=cost,
+            data=data,
+            notice=conflict or notice,
+        )
+
+    async def find(self, owner: str, conversation_id: str) -> Conversation:
+        """Return a conversation, which counts as having been looked at.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        store = self.open_store()
+        found = await store.find(owner, canonical(conversation_id))
+        if found is None:
+            raise NotFoundError(
+                f"There is no conversation {conversation_id[:80]}. `list_conversations` shows "
+                "which there are; without an id a new one begins."
+            )
+        if found.updated < self.now() - _TOUCH_EVERY:
+            await store.touch(owner, found.id, self.now())
+        return found
+
+    async def fork(
+        self, owner: str, conversation_id: str, length: int | None = None
+    ) -> Conversation:
+        """Return a new branch, which shares the first `length` messages, or all of them.
+
+        Raises:
+            NotFoundError: there is no such conversation.
+        """
+        found = await self.find(owner, conversation_id)
+        branch = found.branch(new_id(), self.now(), length)
+        await self.open_store().keep(branch, ())
+        return branch
+
+    def open_store(self) -> ConversationStore:
+        """Return where conversations are kept.
+
+        Raises:
+            InvalidInputError: nowhere; they are switched off.
+        """
+        if self.store is None:
+            raise InvalidInputError(
+                "Conversations are switched off here (conversations.enabled), so nothing is "
+                "remembered. Ask without an id."
+            )
+        return self.store
+
+    async def _begun(self, request: Request) -> tuple[Conversation, Offer, str | None]:
+        """Return what to go on with: an old conversation, a branch of it, or a new one."""
+        known, notice = await self._known(request)
+        offer = self.catalog.find(request.model_id or (known.model if known else None))
+        if known is None:
+            id_ = canonical(request.conversation_id) if request.conversation_id else new_id()
+            known = Conversation(
+                id=id_,
+                owner=request.owner,
+                model=offer.id,
+                title=_title(request.message),
+                system=self.answers.system,
+                settings=_explicit(request),
+                created=self.now(),
+            )
+        elif known.model != offer.id:
+            known = known.branch(new_id(), self.now(), model=offer.id)
+        if request.system is not None:
+            known = replace(known, system=request.system)
+        return known, offer, notice
+
+    async def _known(self, request: Request) -> tuple[Conversation | None, str | None]:
+        if request.conversation_id is None:
+            return None, None
+        try:
+            return await self.find(request.owner, request.conversation_id), None
+        except NotFoundError:
+            if not request.new_if_unknown:
+                raise
+            return None, "There was no such session, so a new one begins under this id."
+
+    async def _question(
+        self, conversation: Conversation, offer: Offer, request: Request
+    ) -> Question:
+        wishes = {**conversation.settings, **_explicit(request)}
+        max_tokens = int(wishes.get("maxTokens") or self.answers.max_tokens)
+        temperature = wishes.get("temperature", self.answers.temperature)
+        before: tuple[Message, ...] = ()
+        if self.history and conversation.length:
+            window = self.catalog.model(offer).context_window or _USUAL_WINDOW
+            spent = max_tokens + text_tokens(conversation.system) + message_tokens(request.message)
+            room = int(window * _SHARE) - spent
+            before = await self.history.sent(_readable(conversation), offer.route.provider, room)
+        return Question(
+            model=offer.id,
+            messages=(*before, request.message),
+            max_tokens=max_tokens,
+            system=conversation.system,
+            temperature=temperature,
+            reasoning=request.reasoning,
+            schema=request.schema,
+            seed=request.seed,
+        )
+
+    def _cost(self, answer: Answer) -> Decimal | None:
+        price = self.catalog.model(self.catalog.find(answer.model)).price
+        return price.cost(answer.usage) if price else None
+
+    async def _kept(
+        self, conversation: Conversation, asked: Message, answer: Answer, cost: Decimal | None
+    ) -> tuple[str | None, str | None]:
+        """Keep both sides in one step; return under which id, and what is odd about it."""
+        if self.store is None:
+            return None, None
+        now = self.now()
+        turn = (
+            Said(position=conversation.length, message=asked, at=now),
+            Said(
+                position=conversation.length + 1,
+                message=Message(Role.ASSISTANT, answer.message.parts),
+                at=now,
+                model=answer.model,
+                provider=self.catalog.find(answer.model).route.provider,
+                usage=answer.usage,
+                cost=cost,
+            ),
+        )
+        models = tuple(dict.fromkeys([*conversation.models, answer.model]))
+        grown = replace(conversation, models=models, updated=now)
+        conflict = await self.store.keep(grown, turn)
+        if conflict is None:
+            return grown.id, None
+        return await self._beside(grown, turn, conflict)
+
+    async def _beside(
+        self, conversation: Conversation, turn: tuple[Said, ...], conflict: Conflict
+    ) -> tuple[str, str]:
+        """Keep an answer that came second on a branch: it was asked for, and paid for."""
+        store = self.open_store()
+        if conflict.length < conversation.length:
+            raise NotFoundError(
+                "The conversation was deleted while the model answered, so nothing is kept."
+            )
+        branch = conversation.branch(new_id(), self.now())
+        await store.keep(branch, turn)
+        return branch.id, (
+            "Somebody else went on with this conversation meanwhile, so this answer stands on a "
+            f"branch of its own: {branch.id}."
+        )
+
+
+def _readable(conversation: Conversation) -> Conversation:
+    """Return the conversation that holds what was said so far; a new branch is not kept yet."""
+    if conversation.parent and conversation.length == conversation.inherited:
+        return replace(conversation, id=conversation.parent)
+    return conversation
+
+
+def _explicit(request: Request) -> dict[str, Any]:
+    given = {"maxTokens": request.max_tokens, "temperature": request.temperature}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _title(message: Message) -> str:
+    words = " ".join(message.text.split())
+    if not words:
+        return "(no words)"
+    return words if len(words) <= _TITLE else words[: _TITLE - 1].rstrip() + "…"

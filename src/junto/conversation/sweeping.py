@@ -1,0 +1,49 @@
+"""Forgetting conversations that nobody has touched for long."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+from junto.domain.conversations import ConversationStore
+from junto.telemetry.logs import Log
+
+_log = Log.of("conversations")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    """Deletes conversations that nobody has touched for long, every minute."""
+
+    store: ConversationStore
+    retention: float
+    every: float = 60.0
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Sweep until the end of the block."""
+        task = asyncio.create_task(self._run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await self.sleep(self.every)
+            try:
+                await self.once()
+            except Exception as error:  # noqa: BLE001 - the next minute may be better
+                _log.warning("conversations not swept", reason=str(error))
+
+    async def once(self) -> int:
+        """Sweep once, and say how many went and how many are left."""
+        gone = await self.store.sweep(self.now() - self.retention)
+        left = await self.store.count()
+        tell = _log.info if gone else _log.debug
+        tell("conversations swept", deleted=gone, left=left)
+        return gone

@@ -1,0 +1,1 @@
+"""State in PostgreSQL, which many servers may share."""

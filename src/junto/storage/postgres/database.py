@@ -1,0 +1,98 @@
+"""A PostgreSQL server, reached through a pool of connections."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from junto.domain.errors import ConfigurationError, InputOutputError
+from junto.storage.migrations import migrations, missing
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+    from psycopg_pool import AsyncConnectionPool
+
+_MOST_CONNECTIONS = 10
+_SECONDS = 15.0
+# Whoever holds this number changes the tables; any number will do that nobody else uses.
+_LOCK = 0x6A756E746F
+
+
+class Database:
+    """An open pool."""
+
+    def __init__(self, pool: "AsyncConnectionPool[AsyncConnection[dict[str, Any]]]") -> None:
+        self._pool = pool
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def opened(cls, url: str) -> AsyncIterator["Database"]:
+        """Connect to the server at `url`, and bring its tables up to date.
+
+        Raises:
+            ConfigurationError: the driver is missing, or the tables are a newer Junto's.
+            InputOutputError: the server cannot be reached.
+        """
+        try:
+            from psycopg import AsyncConnection
+            from psycopg.rows import dict_row
+            from psycopg_pool import AsyncConnectionPool
+        except ImportError:
+            raise ConfigurationError(
+                "database.url is set, but the driver is not installed: "
+                "pip install 'junto[postgres]'."
+            ) from None
+        pool = AsyncConnectionPool(
+            url,
+            connection_class=AsyncConnection[dict[str, Any]],
+            kwargs={"row_factory": dict_row, "connect_timeout": int(_SECONDS)},
+            min_size=1,
+            max_size=_MOST_CONNECTIONS,
+            timeout=_SECONDS,
+            open=False,
+            # A connection that was cut while it lay in the pool is replaced before anybody sees it.
+            check=AsyncConnectionPool.check_connection,
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            with reported():
+                await stack.enter_async_context(pool)
+                database = cls(pool)
+                await database._migrate()
+            yield database
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator["AsyncConnection[dict[str, Any]]"]:
+        """Lend a connection for one transaction; if the block fails, nothing has happened."""
+        with reported():
+            async with self._pool.connection() as connection:
+                yield connection
+
+    async def _migrate(self) -> None:
+        async with self.transaction() as db:
+            await db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            await db.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
+            rows = await (await db.execute("SELECT name FROM migrations")).fetchall()
+            for migration in missing(migrations(__package__), [row["name"] for row in rows]):
+                await db.execute(migration.script.encode())
+                await db.execute("INSERT INTO migrations (name) VALUES (%s)", (migration.name,))
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Turn the driver's failures into ours; its own words may hold the address and password."""
+    import psycopg
+    import psycopg_pool
+
+    try:
+        yield
+    except psycopg_pool.PoolTimeout:
+        raise InputOutputError(
+            "The PostgreSQL server cannot be reached. See that it runs and that database.url is "
+            "right.",
+            retryable=True,
+        ) from None
+    except psycopg.Error as error:
+        state = error.sqlstate or type(error).__name__
+        lost = isinstance(error, psycopg.OperationalError)
+        raise InputOutputError(
+            f"The PostgreSQL server could not do it ({state}).", retryable=lost
+        ) from None

@@ -1,0 +1,1 @@
+"""State in a SQLite file, which several processes may use at once."""

@@ -1,0 +1,108 @@
+"""A model API on loopback in a thread, for tests whose own loop is busy waiting for a server.
+
+It says which model heard how many messages; `fail 429`, `cut`, `think`, `long` and `say …` make it
+do so instead.
+"""
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.upstream import anthropic_events, openai_events
+
+Json = dict[str, Any]
+
+
+@dataclass
+class ServedUpstream:
+    """Where it listens, and what it was asked."""
+
+    url: str = ""
+    bodies: list[Json] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def served_upstream() -> Iterator[ServedUpstream]:
+    upstream, ready, over = ServedUpstream(), threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+
+        async def anthropic(request: web.Request) -> web.StreamResponse:
+            return await _answered(request, anthropic_events, upstream)
+
+        async def openai(request: web.Request) -> web.StreamResponse:
+            return await _answered(request, openai_events, upstream)
+
+        app.router.add_post("/v1/messages", anthropic)
+        app.router.add_post("/v1/chat/completions", openai)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        upstream.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        ready.set()
+        await over.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    ready.wait(30)
+    try:
+        yield upstream
+    finally:
+        loops[0].call_soon_threadsafe(over.set)
+        thread.join(30)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return str(next((block["text"] for block in content if block["type"] == "text"), ""))
+
+
+async def _answered(
+    request: web.Request, events: Any, upstream: ServedUpstream
+) -> web.StreamResponse:
+    body = json.loads(await request.read())
+    upstream.bodies.append(body)
+    said = _text(body["messages"][-1]["content"])
+    if said.startswith("fail "):
+        refusal = {"type": "error", "error": {"type": "x", "message": "no"}}
+        headers = {"retry-after": "7"}
+        return web.json_response(refusal, status=int(said.split()[1]), headers=headers)
+    words = [f"{body['model']} heard {len(body['messages'])}: {said}"]
+    if said.startswith("say "):
+        words = [said.removeprefix("say ")]
+    elif said == "long":
+        words = [f"word{number} " for number in range(20)]
+    frames = events(*words)
+    if said == "think":
+        frames[1:1] = _thoughts()
+    response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+    await response.prepare(request)
+    for index, event in enumerate(frames):
+        frame = event if isinstance(event, bytes) else f"data: {json.dumps(event)}\n\n".encode()
+        if said == "cut" and index == len(frames) - 3 and request.transport:
+            request.transport.abort()
+            break
+        await response.write(frame)
+        await asyncio.sleep(0.02 if said == "long" else 0)
+    return response
+
+
+def _thoughts() -> list[Json]:
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    delta = {"type": "thinking_delta", "thinking": "hm, hm"}
+    return [
+        {"type": "content_block_start", "index": 5, "content_block": block},
+        {"type": "content_block_delta", "index": 5, "delta": delta},
+        {"type": "content_block_stop", "index": 5},
+    ]

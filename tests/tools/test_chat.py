@@ -1,0 +1,326 @@
+"""The tools that talk and remember, through the protocol, with a model on loopback."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import StdioClient, child, clean_environment, junto, request
+from tests.server_upstream import ServedUpstream, served_upstream
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, str]:
+    price = {"input": 3, "output": 15}
+    a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k-1"}
+    b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k-2"}
+    models = json.dumps([a | {"price": price}, b])
+    return clean_environment(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0", **more)
+
+
+class Client:
+    """Calls tools of a server of its own, which is restarted when asked."""
+
+    def __init__(self, home: Path, upstream: ServedUpstream, **more: str) -> None:
+        self.home, self.environment = home, environment(home, upstream, **more)
+        self.number = 0
+
+    def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Start a server, call one tool, and let the server end."""
+        with child(junto("mcp"), self.environment, self.home) as client:
+            return called(client, tool, **arguments)
+
+
+def called(client: StdioClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    answer = client.ask(1, "tools/call", name=tool, arguments=arguments)
+    result: dict[str, Any] = answer["result"]
+    return result
+
+
+@pytest.fixture
+def upstream() -> Any:
+    with served_upstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def client(tmp_path: Path, upstream: ServedUpstream) -> Client:
+    return Client(tmp_path, upstream)
+
+
+@pytest.mark.feature("F052", "F053", "F054", "F055", "F057", "F092", "F164")
+def test_five_turns_through_two_models_survive_a_restart_between_each(client: Client) -> None:
+    first = client("chat", message="one")["structuredContent"]
+    id_ = first["conversationId"]
+    assert first == {
+        "conversationId": id_,
+        "response": "a heard 1: one",
+        "modelId": "a",
+        "usage": {"inputTokens": 10, "outputTokens": 5, "costUsd": 0.000105},
+    }
+
+    second = client("chat", message="two", conversationId=id_)
+    assert second["structuredContent"]["response"] == "a heard 3: two"
+    assert second["content"][0]["text"] == (
+        f"a heard 3: two\n\n[conversation {id_} · a · 10 tokens in, 5 out, $0.000105]"
+    )
+
+    third = client("chat", message="three", conversationId=id_, modelId="b")["structuredContent"]
+    assert third["response"] == "b heard 5: three"
+    assert third["conversationId"] != id_
+    assert "costUsd" not in third["usage"]  # not known, which is not 0
+    client("chat", message="four", conversationId=third["conversationId"])
+    last = client("chat", message="five", conversationId=id_)["structuredContent"]
+    assert last["response"] == "a heard 5: five"
+
+    history = client("conversation_history", conversationId=third["conversationId"])
+    said = [message["content"] for message in history["structuredContent"]["messages"]]
+    assert said == [
+        "one", "a heard 1: one", "two", "a heard 3: two",
+        "three", "b heard 5: three", "four", "b heard 7: four",
+    ]  # fmt: skip
+    listed = client("list_conversations")["structuredContent"]["conversations"]
+    assert [(each["id"], each["messages"]) for each in listed] == [
+        (id_, 6), (third["conversationId"], 8),
+    ]  # fmt: skip
+
+
+@pytest.mark.feature("F032", "F033", "F034", "F039", "F245")
+def test_query_keeps_a_session_and_begins_unknown_ones(client: Client) -> None:
+    first = client("query", prompt="one")["structuredContent"]
+    second = client("query", prompt="two", sessionId=first["sessionId"])["structuredContent"]
+    unknown = client("query", prompt="x", sessionId="my-own")
+
+    assert second["response"] == "a heard 3: two"
+    assert second["sessionId"] == first["sessionId"]
+    assert unknown["structuredContent"]["sessionId"] == "my-own"
+    assert "new one begins" in unknown["content"][0]["text"]
+
+
+@pytest.mark.feature("F180", "F181", "F182", "F183", "F184", "F162", "F178", "F179")
+@pytest.mark.parametrize(
+    ("said", "code", "retryable"),
+    [
+        ("fail 429", "RateLimited", True),
+        ("fail 401", "AuthenticationFailed", False),
+        ("fail 413", "ContextOverflow", False),
+        ("fail 500", "NetworkError", True),
+        ("fail 400", "ValidationError", False),
+        ("cut", "NetworkError", True),
+    ],
+)
+@pytest.mark.parametrize("model", ["a", "b"])
+def test_a_failure_is_a_result_that_says_what_happened_and_changes_nothing(
+    client: Client, said: str, code: str, retryable: object, model: str
+) -> None:
+    failed = client("chat", message=said, modelId=model)
+
+    assert failed["isError"]
+    facts = failed["structuredContent"]
+    assert (facts["code"], facts["retryable"]) == (code, retryable)
+    assert facts["message"] == failed["content"][0]["text"]
+    assert "k-1" not in json.dumps(failed)
+    assert client("list_conversations")["structuredContent"]["conversations"] == []
+
+
+def test_a_wait_that_a_provider_asks_for_is_passed_on(client: Client) -> None:
+    facts = client("chat", message="fail 429")["structuredContent"]
+
+    assert facts["retryAfter"] == 7.0
+
+
+@pytest.mark.feature("F056", "F061")
+def test_thoughts_are_shown_to_those_who_ask_for_them(client: Client) -> None:
+    with_thoughts = client("chat", message="think", reasoning=True)["structuredContent"]
+    without = client("chat", message="think")["structuredContent"]
+
+    assert with_thoughts["reasoning"] == "hm, hm"
+    assert "reasoning" not in without
+
+
+@pytest.mark.feature("F035", "F094")
+def test_parts_reach_the_model_and_stay_in_the_history(
+    client: Client, upstream: ServedUpstream, tmp_path: Path
+) -> None:
+    (tmp_path / "page.pdf").write_bytes(b"%PDF-1.4")
+    data = base64.b64encode(PNG).decode()
+    parts = [
+        {"text": "and this"},
+        {"inlineData": {"mimeType": "image/png", "data": data}},
+        {"fileData": {"mimeType": "application/pdf", "fileUri": f"file://{tmp_path}/page.pdf"}},
+        {"inlineData": {"mimeType": "text/plain", "data": base64.b64encode(b"words").decode()}},
+    ]
+
+    first = client("chat", message="look", parts=parts)["structuredContent"]
+    client("chat", message="again", conversationId=first["conversationId"])
+
+    content = upstream.bodies[-1]["messages"][0]["content"]
+    assert [block["type"] for block in content] == ["text", "text", "image", "document", "text"]
+    assert content[2]["source"] == {"type": "base64", "media_type": "image/png", "data": data}
+    assert base64.b64decode(content[3]["source"]["data"]) == b"%PDF-1.4"
+    history = client("conversation_history", conversationId=first["conversationId"])
+    assert "[image/png, 8 bytes]" in history["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({}, "exactly one of"),
+        ({"text": "x", "inlineData": {"mimeType": "image/png", "data": ""}}, "exactly one of"),
+        ({"inlineData": {"mimeType": "image/png", "data": "???"}}, "takes base64"),
+        ({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}, "takes no video/mp4"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "file:///etc/passwd"}}, "outside"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "file://h/x"}}, "named by file:///"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "http://x/y.png"}}, "named by file:///"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "https://127.0.0.1/x"}}, "public"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "https://2130706433/x"}}, "public"),
+        ({"fileData": {"mimeType": "image/png", "fileUri": "https://localhost/x"}}, "public"),
+    ],
+)
+def test_a_part_that_must_not_pass_does_not(
+    client: Client, part: dict[str, Any], said: str
+) -> None:
+    failed = client("chat", message="look", parts=[part])
+
+    assert failed["isError"]
+    assert said in failed["content"][0]["text"]
+
+
+def test_too_many_or_too_large_parts_are_refused(client: Client) -> None:
+    many = client("chat", message="x", parts=[{"text": "y"}] * 21)
+    megabyte = base64.b64encode(b"\0" * 2**20).decode()
+    large = client(
+        "chat",
+        message="x",
+        parts=[{"inlineData": {"mimeType": "image/png", "data": megabyte}}] * 20 + [],
+    )
+
+    assert many["structuredContent"]["code"] == "ValidationError"
+    assert large.get("isError") is False  # just as much as is allowed
+    seven = base64.b64encode(b"\0" * (7 * 2**20)).decode()
+    larger = client(
+        "chat", message="x", parts=[{"inlineData": {"mimeType": "image/png", "data": seven}}] * 3
+    )
+    assert "more than 20 MB" in larger["content"][0]["text"]
+
+
+def test_a_schema_gives_data_and_a_bad_one_is_refused_at_once(
+    client: Client, upstream: ServedUpstream
+) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+    good = client("chat", message='say {"n": 3}', schema=schema)
+    wrong = client("chat", message='say {"n": "x"}', schema=schema)
+    asked = len(upstream.bodies)
+    bad = client("chat", message="x", schema={"type": "nonsense"})
+
+    assert good["structuredContent"]["data"] == {"n": 3}
+    assert wrong["structuredContent"]["code"] == "ModelError"
+    assert bad["structuredContent"]["code"] == "ValidationError"
+    assert len(upstream.bodies) == asked
+
+
+@pytest.mark.feature("F103", "F007")
+def test_words_go_out_as_progress_and_the_result_holds_them_all(
+    client: Client, tmp_path: Path
+) -> None:
+    with child(junto("mcp"), client.environment, tmp_path) as server:
+        server.send(
+            request(
+                1, "tools/call", name="chat", arguments={"message": "long"},
+                _meta={"progressToken": "t"},
+            )
+        )  # fmt: skip
+        told = []
+        while "result" not in (message := server.receive()):
+            told.append(message["params"])
+
+    assert [each["progress"] for each in told] == list(range(1, len(told) + 1))
+    words = "".join(each["message"] for each in told)
+    assert words == message["result"]["structuredContent"]["response"]
+    assert len(told) > 1
+
+
+@pytest.mark.feature("F059", "F121")
+def test_a_long_history_comes_with_a_mark_or_in_pages(client: Client, tmp_path: Path) -> None:
+    with child(junto("mcp"), client.environment, tmp_path) as server:
+        id_ = called(server, "chat", message="0")["structuredContent"]["conversationId"]
+        for number in range(1, 10):
+            called(server, "chat", message=str(number), conversationId=id_)
+
+        short = called(server, "conversation_history", conversationId=id_, limit=6)
+        facts = short["structuredContent"]
+        said = [message["content"] for message in facts["messages"]]
+        assert said[3] == "… 14 messages left out …"
+        assert facts["messages"][3]["role"] == "marker"
+        assert (said[0], said[-2]) == ("0", "9")
+        assert (facts["truncated"], facts["total"]) == (True, 20)
+
+        seen: list[str] = []
+        cursor: str | None = "0"
+        while cursor is not None:
+            page = called(
+                server, "conversation_history", conversationId=id_, limit=7, cursor=cursor
+            )["structuredContent"]
+            seen += [message["content"] for message in page["messages"]]
+            cursor = page.get("cursor")
+        assert len(seen) == 20
+        assert seen[::2] == [str(number) for number in range(10)]
+
+        bad = called(server, "conversation_history", conversationId=id_, cursor="x")
+        assert bad["structuredContent"]["code"] == "ValidationError"
+        missing = called(server, "conversation_history", conversationId="0" * 32)
+        assert missing["structuredContent"]["code"] == "NotFound"
+
+
+def test_what_was_said_can_be_searched_and_read_as_a_resource(
+    client: Client, tmp_path: Path
+) -> None:
+    with child(junto("mcp"), client.environment, tmp_path) as server:
+        id_ = called(server, "chat", message="the purple elephant")["structuredContent"][
+            "conversationId"
+        ]
+        called(server, "chat", message="something else")
+
+        hits = called(server, "search_history", query="elephants", topK=1)
+        none = called(server, "search_history", query="giraffe")
+        resource = server.ask(5, "resources/read", uri=f"conversation://{id_}")
+        unknown = server.ask(6, "resources/read", uri="conversation://nobody")
+        suggested = server.ask(
+            7,
+            "completion/complete",
+            ref={"type": "ref/resource", "uri": "conversation://{id}"},
+            argument={"name": "id", "value": id_[:4]},
+        )
+
+    [hit] = hits["structuredContent"]["hits"]
+    assert hit["conversationId"] == id_
+    assert "purple elephant" in hit["snippet"]
+    assert "Try fewer" in none["content"][0]["text"]
+    story = json.loads(resource["result"]["contents"][0]["text"])
+    assert story["messages"][0]["content"] == "the purple elephant"
+    assert unknown["error"]["code"] == -32602
+    assert suggested["result"]["completion"]["values"] == [id_]
+
+
+def test_without_conversations_nothing_of_them_is_offered(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    client = Client(tmp_path, upstream, CLAUDE_ENABLE_CONVERSATIONS="false")
+
+    with child(junto("mcp"), client.environment, tmp_path) as server:
+        tools = [tool["name"] for tool in server.ask(1, "tools/list")["result"]["tools"]]
+    answer = client("chat", message="x")["structuredContent"]
+
+    assert "list_conversations" not in tools
+    assert "conversationId" not in answer
+
+
+def test_the_default_tools_cost_a_client_few_tokens(client: Client, tmp_path: Path) -> None:
+    with child(junto("mcp"), client.environment, tmp_path) as server:
+        tools = server.ask(1, "tools/list")["result"]["tools"]
+
+    assert len(json.dumps(tools)) / 4 < 2500
