@@ -7,10 +7,15 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bench import answers, engine, serving
+from bench import answers, engine, memory, serving
 from bench.rows import Row
 
-BENCHMARKS = {"serving": serving.rows, "answers": answers.rows, "engine": engine.rows}
+BENCHMARKS = {
+    "serving": serving.rows,
+    "answers": answers.rows,
+    "engine": engine.rows,
+    "memory": memory.rows,
+}
 
 
 def main(names: list[str]) -> None:

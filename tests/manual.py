@@ -24,8 +24,7 @@ environment; a variable that is not set is an error. `junto config show` tells w
 and where each value comes from, `junto config check` what is wrong, `junto config init` writes a
 file to start from.
 
-Some settings are read already by parts that are still being built: `providers`, `answers`,
-`conversations`, `agent`, `database` and `redis` change nothing yet.
+The settings of the coding agent (`agent`) are read already, and change nothing yet.
 
 """
 

@@ -17,6 +17,7 @@ from junto.domain.errors import (
     BudgetExceededError,
     InvalidInputError,
     JuntoError,
+    ModelError,
     NetworkError,
     NotFoundError,
     RateLimitedError,
@@ -331,3 +332,95 @@ async def test_a_network_that_fails_at_once_says_so(tmp_path: Path) -> None:
     async with council_of(tree, catalog, tmp_path, Metrics()) as council:
         with pytest.raises(NetworkError, match="could not be reached"):
             await ask(council, question("a"))
+
+
+async def test_one_dead_server_does_not_shut_out_another_of_the_same_name(tmp_path: Path) -> None:
+    dead = {"id": "dead", "baseUrl": "http://127.0.0.1:9/v1"}
+    async with Upstream.started() as alive:
+        alive.will(Reply(openai_events("ok")))
+        entries = [dead, {"id": "alive", "baseUrl": f"{alive.url}/v1"}]
+        answers = {"max_retries": 0}
+        tree = Settings.model_validate({"models": entries, "answers": answers})
+        async with council_of(tree, catalog_of(tree, tmp_path), tmp_path, Metrics()) as council:
+            for _ in range(6):
+                with pytest.raises(NetworkError):
+                    await ask(council, question("dead"))
+
+            assert (await ask(council, question("alive"))).message.text == "ok"
+
+
+async def test_a_fallback_that_does_not_exist_harms_nobody(tmp_path: Path) -> None:
+    async with house(tmp_path, a={"fallback": ["gone", "b"]}, answers={"fallback": ["gone"]}) as it:
+        it.first.will(Reply(anthropic_events("ok")))
+        it.second.will(Reply(openai_events("ok")))
+
+        assert (await ask(it.council, question("a"))).model == "a"
+        assert (await ask(it.council, question("b"))).model == "b"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"choices": [1]},
+        {"choices": [{"delta": {"content": ["x"]}, "finish_reason": "stop"}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": None}]}}]},
+        {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": [1]},
+    ],
+)
+async def test_an_answer_that_makes_no_sense_is_the_models_error(
+    tmp_path: Path, event: dict[str, Any]
+) -> None:
+    async with house(tmp_path, answers={"max_retries": 0}) as it:
+        it.second.will(Reply([event]))
+
+        with pytest.raises(ModelError, match="makes no sense"):
+            await ask(it.council, question("b"))
+
+
+async def test_an_event_without_its_beginning_is_the_models_error(tmp_path: Path) -> None:
+    async with house(tmp_path, answers={"max_retries": 0}) as it:
+        it.first.will(Reply([{"type": "content_block_delta", "index": 3, "delta": {}}]))
+
+        with pytest.raises(ModelError, match="makes no sense"):
+            await ask(it.council, question("a"))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        question("b", "half \ud800 a character"),
+        question("b", seed=2**70),
+    ],
+)
+async def test_what_no_json_can_hold_is_refused(tmp_path: Path, odd: Question) -> None:
+    async with house(tmp_path) as it:
+        it.second.will(Reply(openai_events("ok")))
+
+        with pytest.raises(InvalidInputError, match="cannot be sent as JSON"):
+            await ask(it.council, odd)
+
+
+async def test_a_refusal_in_many_pieces_is_read_whole(tmp_path: Path) -> None:
+    async with house(tmp_path, answers={"max_retries": 0}) as it:
+        long = {"error": {"message": "the reason", "padding": "x" * 60_000}}
+        it.second.will(Reply(status=400, body=long))
+
+        with pytest.raises(InvalidInputError, match="the reason"):
+            await ask(it.council, question("b"))
+
+
+async def test_the_same_name_at_another_address_is_not_answered_from_the_cache(
+    tmp_path: Path, redis_socket: Path
+) -> None:
+    shared: dict[str, Any] = {
+        "redis": {"url": f"unix://{redis_socket}"},
+        "cache": {"enabled": True},
+    }
+    async with house(tmp_path, **dict(shared)) as one, house(tmp_path, **dict(shared)) as two:
+        one.first.will(Reply(anthropic_events("from one")))
+        two.first.will(Reply(anthropic_events("from two")))
+
+        first = await ask(one.council, question("a", "shared?"))
+        second = await ask(two.council, question("a", "shared?"))
+
+    assert (first.message.text, second.message.text) == ("from one", "from two")

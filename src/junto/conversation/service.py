@@ -10,7 +10,12 @@ from typing import Any
 from junto.conversation.history import History
 from junto.conversation.schemas import checked
 from junto.domain.conversations import Conflict, Conversation, ConversationStore, Said
-from junto.domain.errors import InvalidInputError, ModelError, NotFoundError
+from junto.domain.errors import (
+    InputOutputError,
+    InvalidInputError,
+    ModelError,
+    NotFoundError,
+)
 from junto.domain.estimates import message_tokens, text_tokens
 from junto.domain.ids import canonical, new_id
 from junto.domain.messages import Message, Role
@@ -25,6 +30,7 @@ _USUAL_WINDOW = 32_768
 # Estimates are rough, so not all of a window is used.
 _SHARE = 0.9
 _TOUCH_EVERY = 60.0
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,10 +224,30 @@ class Conversations:
         )
         models = tuple(dict.fromkeys([*conversation.models, answer.model]))
         grown = replace(conversation, models=models, updated=now)
-        conflict = await self.store.keep(grown, turn)
+        conflict = await self._surely(self.store, grown, turn)
         if conflict is None:
             return grown.id, None
         return await self._beside(grown, turn, conflict)
+
+    async def _surely(
+        self, store: ConversationStore, conversation: Conversation, turn: tuple[Said, ...]
+    ) -> Conflict | None:
+        """Keep a turn; when the way to the store breaks, find out whether it got there."""
+        for attempt in range(_TRIES):
+            try:
+                conflict = await store.keep(conversation, turn)
+            except InputOutputError as error:
+                if not error.retryable or attempt == _TRIES - 1:
+                    raise
+                continue
+            last = conversation.length + len(turn)
+            if conflict and attempt:
+                there = await store.said(
+                    conversation.owner, conversation.id, conversation.length, last
+                )
+                return None if there == turn else conflict
+            return conflict
+        return None
 
     async def _beside(
         self, conversation: Conversation, turn: tuple[Said, ...], conflict: Conflict

@@ -149,3 +149,43 @@ def test_a_spoiled_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
 def test_an_answer_that_is_no_list_has_no_models(body: Any) -> None:
     for provider in ("anthropic", "openai", "openrouter"):
         assert parsed(provider, json.loads(json.dumps(body))) == ()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"id": "m\x1b[2J"},
+        {"id": "m\nn"},
+        {"id": "x" * 300},
+    ],
+)
+def test_a_name_that_would_play_with_a_terminal_is_left_out(entry: dict[str, Any]) -> None:
+    assert parsed("openrouter", {"data": [entry]}) == ()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"supported_parameters": 3},
+        {"context_length": "abc"},
+        {"context_length": -5},
+        {"pricing": {"prompt": [1], "completion": {}}},
+        {"architecture": "x"},
+        {"name": 7},
+    ],
+)
+async def test_odd_facts_about_a_model_are_as_good_as_none(
+    tmp_path: Path, odd: dict[str, Any]
+) -> None:
+    catalog, _ = await fetched({"data": [{"id": "m", **odd}]}, tmp_path, "openrouter")
+
+    model = catalog.model(catalog.find("m"))
+    assert (model.price, model.context_window) == (None, None)
+
+
+async def test_a_long_list_is_read_whole(tmp_path: Path) -> None:
+    many = {"data": [{"id": f"model-{number}", "name": "x" * 100} for number in range(8000)]}
+
+    catalog, _ = await fetched(many, tmp_path, "openrouter")
+
+    assert "model-7999" in catalog.offers()

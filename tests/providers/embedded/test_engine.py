@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from junto.app.models import catalog_of, council_of
 from junto.domain.errors import (
     AuthenticationError,
     ContextOverflowError,
     ExecutionError,
     InputOutputError,
+    InvalidInputError,
     NetworkError,
     SecurityError,
 )
@@ -31,6 +33,8 @@ from junto.providers.pipeline.retry import Retrying
 from junto.providers.provider import ask
 from junto.providers.wiring.adapter import Adapter
 from junto.providers.wiring.wire import Endpoint, Patience, Wire
+from junto.settings.tree import Settings
+from junto.telemetry.metrics import Metrics
 from tests.providers.embedded.conftest import Bench
 from tests.providers.embedded.processes import engines, until
 
@@ -324,3 +328,37 @@ async def test_a_socket_left_behind_by_a_crash_is_no_obstacle(
         assert key != "old"
         assert engine.answers()
     engine.leave()
+
+
+async def test_a_module_in_the_working_directory_is_not_taken_for_one_of_ours(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secrets.py").write_text("import os\nos.abort()\n")
+    monkeypatch.chdir(tmp_path)
+
+    answer = await ask(bench.model, QUESTION)
+
+    assert answer.usage.output_tokens == 12
+
+
+def test_an_engine_that_nobody_wants_any_more_ends_at_once(runtime: Path, weights: Weights) -> None:
+    command = [sys.executable, "-P", "-m", "junto.providers.embedded.child"]
+    for number in range(5):
+        folder = runtime / str(number)
+        folder.mkdir()
+        done = subprocess.run(
+            [*command, str(folder), str(weights.path), "512", "1"],
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0
+
+
+async def test_a_schema_that_would_keep_the_engine_busy_is_refused(tmp_path: Path) -> None:
+    settings = Settings.model_validate({})
+    catalog = catalog_of(settings, tmp_path)
+    schema = {"enum": [f"value {number}" for number in range(2000)]}
+    async with council_of(settings, catalog, tmp_path, Metrics()) as council:
+        with pytest.raises(InvalidInputError, match="takes no schema of"):
+            await ask(council, replace(QUESTION, model="", schema=schema))

@@ -49,8 +49,6 @@ class Database:
             max_size=_MOST_CONNECTIONS,
             timeout=_SECONDS,
             open=False,
-            # A connection that was cut while it lay in the pool is replaced before anybody sees it.
-            check=AsyncConnectionPool.check_connection,
         )
         async with contextlib.AsyncExitStack() as stack:
             with reported():
@@ -63,8 +61,30 @@ class Database:
     async def transaction(self) -> AsyncIterator["AsyncConnection[dict[str, Any]]"]:
         """Lend a connection for one transaction; if the block fails, nothing has happened."""
         with reported():
-            async with self._pool.connection() as connection:
-                yield connection
+            connection = await self._sound()
+            try:
+                async with connection:
+                    yield connection
+            finally:
+                await self._pool.putconn(connection)
+
+    async def _sound(self) -> "AsyncConnection[dict[str, Any]]":
+        """Return a connection that was not cut while it lay in the pool.
+
+        The pool can look by itself, but then waits a second and more after each that was.
+        """
+        for _ in range(2 * _MOST_CONNECTIONS):
+            connection = await self._pool.getconn()
+            try:
+                await self._pool.check_connection(connection)
+            except Exception:  # noqa: BLE001 - whatever it is, another may be better
+                await self._pool.putconn(connection)
+            except BaseException:
+                await self._pool.putconn(connection)
+                raise
+            else:
+                return connection
+        return await self._pool.getconn()
 
     async def _migrate(self) -> None:
         async with self.transaction() as db:
