@@ -16,6 +16,10 @@ from tests.redis_fixtures import redis, redis_socket
 
 __all__ = ["postgres_server", "postgres_url", "redis", "redis_socket"]
 
+# Tests against the real API are for those who have a key; for everybody else they do not exist.
+LIVE_KEY = os.environ.get("ANTHROPIC_API_KEY", "")
+collect_ignore = [] if LIVE_KEY else ["live"]
+
 # The machine may be busy; how long an example takes says nothing.
 settings.register_profile("junto", deadline=None)
 settings.load_profile("junto")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import SECONDS, TOOLS, HttpClient, clean_environment
+from tests.server_upstream import served_upstream
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / "tests" / "node" / "node_modules" / ".bin"
@@ -118,3 +119,31 @@ def test_the_inspector_finds_nothing_to_mend(
     assert len(json.loads(listed.stdout)["tools"]) == len(TOOLS)
     assert called.returncode == 0, called.stderr
     assert json.loads(called.stdout)["structuredContent"]["timezone"] == "UTC"
+
+
+def test_five_turns_from_the_inspector_survive_a_restart_between_each(tmp_path: Path) -> None:
+    program = shutil.which("junto", path=str(Path(sys.executable).parent)) or "junto"
+    with served_upstream() as upstream:
+        a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
+        b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k"}
+        (tmp_path / "junto.yaml").write_text(json.dumps({"models": [a, b]}))
+
+        def chat(message: str, **arguments: str) -> dict[str, str]:
+            words = [f"{name}={value}" for name, value in arguments.items()]
+            given = [word for each in words for word in ("--tool-arg", each)]
+            done = inspected(
+                tmp_path, program, "mcp", "--method", "tools/call", "--tool-name", "chat",
+                "--tool-arg", f"message={message}", *given,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            facts: dict[str, str] = json.loads(done.stdout)["structuredContent"]
+            return facts
+
+        first = chat("one")
+        chat("two", conversationId=first["conversationId"])
+        other = chat("three", conversationId=first["conversationId"], modelId="b")
+        chat("four", conversationId=other["conversationId"])
+        last = chat("five", conversationId=other["conversationId"])
+
+    assert last["response"] == "b heard 9: five"
+    assert other["conversationId"] != first["conversationId"]

@@ -66,6 +66,7 @@ def texts(said: tuple[Said, ...]) -> list[str]:
     return [each.message.text for each in said]
 
 
+@pytest.mark.feature("F076")
 async def test_a_turn_is_kept_with_all_that_belongs_to_it(store: ConversationStore) -> None:
     everything = Message.assistant(
         Thinking("hm", "sig"), Text("see \N{SNOWMAN} \0 \ud800"), ToolCall("1", "t", {"a": [1]})

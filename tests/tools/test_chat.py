@@ -132,7 +132,7 @@ def test_a_wait_that_a_provider_asks_for_is_passed_on(client: Client) -> None:
     assert facts["retryAfter"] == 7.0
 
 
-@pytest.mark.feature("F056", "F061")
+@pytest.mark.feature("F056", "F061", "F044")
 def test_thoughts_are_shown_to_those_who_ask_for_them(client: Client) -> None:
     with_thoughts = client("chat", message="think", reasoning=True)["structuredContent"]
     without = client("chat", message="think")["structuredContent"]

@@ -31,6 +31,15 @@ def keys(**keys: str) -> dict[str, Any]:
     return {name: {"api_key": key} for name, key in keys.items()}
 
 
+@pytest.mark.feature("F251")
+def test_what_is_asked_by_default_is_what_the_settings_say(tmp_path: Path) -> None:
+    answers = Settings().answers
+
+    assert (answers.max_tokens, answers.temperature, answers.timeout) == (4096, None, 120)
+    assert answers.max_retries == 3
+    assert catalog(tmp_path, providers=keys(anthropic="k")).default == "claude-sonnet-5-5"
+
+
 def test_with_no_key_and_no_configuration_the_embedded_model_is_the_default(tmp_path: Path) -> None:
     offers = catalog(tmp_path)
 

@@ -1,0 +1,30 @@
+"""The real API, for those who have a key and a few cents: ANTHROPIC_API_KEY=… make test.
+
+Without a key these are not collected at all (tests/conftest.py), so nothing counts as skipped.
+"""
+
+from pathlib import Path
+
+from junto.app.models import catalog_of, council_of
+from junto.domain.messages import Message
+from junto.domain.questions import Question
+from junto.providers.provider import ask
+from junto.settings.tree import Settings
+from junto.telemetry.metrics import Metrics
+from tests.conftest import LIVE_KEY
+
+
+async def test_claude_answers(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"providers": {"anthropic": {"api_key": LIVE_KEY}}})
+    catalog = catalog_of(settings, tmp_path)
+    question = Question(
+        model="claude-haiku-5-5",
+        messages=(Message.user("Say the word yes, and nothing else."),),
+        max_tokens=100,
+    )
+
+    async with council_of(settings, catalog, tmp_path, Metrics()) as council:
+        answer = await ask(council, question)
+
+    assert "yes" in answer.message.text.lower()
+    assert answer.usage.output_tokens > 0
