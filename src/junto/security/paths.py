@@ -4,7 +4,6 @@ Each root is opened once, and every path is walked from there by the kernel, whi
 it (`openat2`), or step by step without following any link where the kernel cannot.
 """
 
-import ctypes
 import errno
 import os
 import stat
@@ -15,13 +14,7 @@ from pathlib import Path
 
 from junto.domain.errors import InputOutputError, NotFoundError, SecurityError
 
-_OPENAT2 = 437  # the same number on every architecture
-_NO_MAGICLINKS, _BENEATH = 0x02, 0x08
 _LINUX = sys.platform == "linux"
-
-
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +76,14 @@ class Roots:
 
 def _beneath(directory: int, relative: str, flags: int) -> int:
     if _LINUX:
+        from junto.security import openat2  # for those who open a file
+
         try:
-            return _openat2(directory, relative, flags)
+            return openat2.opened(directory, relative, flags)
         except OSError as error:
             if error.errno not in (errno.ENOSYS, errno.EPERM):
                 raise
     return _walked(directory, relative, flags)
-
-
-def _openat2(directory: int, relative: str, flags: int) -> int:
-    how = _How(flags, 0, _BENEATH | _NO_MAGICLINKS)
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd: int = libc.syscall(
-        ctypes.c_long(_OPENAT2),
-        ctypes.c_int(directory),
-        ctypes.c_char_p(os.fsencode(relative)),
-        ctypes.byref(how),
-        ctypes.c_size_t(ctypes.sizeof(how)),
-    )
-    if fd < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return fd
 
 
 def _walked(directory: int, relative: str, flags: int) -> int:
