@@ -69,7 +69,7 @@ class Home:
 async def home(
     folder: Path, *runs: tuple[Event | Exception, ...], **settings: Any
 ) -> AsyncIterator[Home]:
-    tree = Settings.model_validate({"models": MODELS, **settings})
+    tree = Settings.model_validate({"models": MODELS} | settings)
     scripted = Scripted(list(runs) or [says("ok")])
     async with AsyncExitStack() as stack:
         store = store_of(tree, folder, stack)
@@ -330,6 +330,20 @@ async def test_an_answer_must_fit_its_schema(tmp_path: Path) -> None:
             with pytest.raises(ModelError, match=problem):
                 await it.ask("x", schema=schema)
         assert await it.store.count() == 1
+
+
+async def test_a_model_that_cannot_be_held_to_a_schema_is_asked_to_keep_to_it(
+    tmp_path: Path,
+) -> None:
+    entry = {"id": "a", "baseUrl": "http://x", "capabilities": {"schema": False}}
+    async with home(tmp_path, says("[1]"), models=[entry]) as it:
+        reply = await it.ask("x", schema={"type": "array"}, system="Be brief.")
+
+        assert reply.data == [1]
+        assert it.asked.system == (
+            "Be brief.\n\nAnswer with JSON and nothing else, which fits this schema: "
+            '{"type": "array"}'
+        )
 
 
 @pytest.mark.feature("F070", "F071", "F072", "F079")

@@ -1,5 +1,6 @@
 """Conversations with models: load, fit, ask, keep."""
 
+import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -192,7 +193,7 @@ class Conversations:
             model=offer.id,
             messages=(*before, request.message),
             max_tokens=max_tokens,
-            system=conversation.system,
+            system=_instructed(conversation.system, offer, request.schema),
             temperature=temperature,
             reasoning=request.reasoning,
             schema=request.schema,
@@ -264,6 +265,14 @@ class Conversations:
             "Somebody else went on with this conversation meanwhile, so this answer stands on a "
             f"branch of its own: {branch.id}."
         )
+
+
+def _instructed(system: str | None, offer: Offer, schema: Mapping[str, Any] | None) -> str | None:
+    """Return the system prompt; a model that cannot be held to a schema is asked to keep to it."""
+    if schema is None or offer.capabilities.schema:
+        return system
+    wish = f"Answer with JSON and nothing else, which fits this schema: {json.dumps(dict(schema))}"
+    return f"{system}\n\n{wish}" if system else wish
 
 
 def _readable(conversation: Conversation) -> Conversation:
