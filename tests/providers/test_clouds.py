@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from junto.app.models import catalog_of, council_of
 from junto.domain.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -38,6 +39,8 @@ from junto.providers.dialects.anthropic import AnthropicCodec
 from junto.providers.provider import ask
 from junto.providers.wiring.clouds import Account, Cloud, bedrock, vertex
 from junto.providers.wiring.wire import Patience
+from junto.settings.tree import Settings
+from junto.telemetry.metrics import Metrics
 from tests.upstream import Json, Reply, Upstream, anthropic_events
 from tests.upstream.clouds import (
     bedrock_refusal,
@@ -494,3 +497,26 @@ def test_the_sdk_is_not_imported_before_it_is_needed() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
     assert done.stdout.strip() == b""
+
+
+@both
+async def test_a_model_in_a_cloud_is_asked_as_it_is_configured(
+    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    async with Upstream.started() as upstream:
+        upstream.will(REPLIES[cloud](anthropic_events("Hello")))
+        section = {"region": "r-1", "base_url": upstream.url}
+        project = {"project": "p1"} if cloud == "vertex" else {}
+        entry = {"id": "cloudy", "provider": cloud, "modelName": "claude-m-v1:0"}
+        key = {"apiKey": ACCESS_TOKEN} if cloud == "vertex" else {}
+        settings = Settings.model_validate(
+            {"models": [entry | key], "providers": {cloud: section | project}}
+        )
+        catalog = catalog_of(settings, tmp_path)
+        async with council_of(settings, catalog, tmp_path, Metrics()) as council:
+            answer = await ask(council, Question(model="cloudy", messages=(Message.user("Hi"),)))
+
+    assert (answer.message.text, answer.model) == ("Hello", "cloudy")
+    assert upstream.requests[0].path == PATHS[cloud]

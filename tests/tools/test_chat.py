@@ -31,7 +31,9 @@ class Client:
     def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Start a server, call one tool, and let the server end."""
         with child(junto("mcp"), self.environment, self.home) as client:
-            return called(client, tool, **arguments)
+            result = called(client, tool, **arguments)
+            assert client.finish() == (0, b"")
+            return result
 
 
 def called(client: StdioClient, tool: str, **arguments: Any) -> dict[str, Any]:
