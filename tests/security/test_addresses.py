@@ -41,7 +41,8 @@ def test_an_address_inside_another_never_passes(address: ipaddress.IPv4Address, 
         "https://2130706433/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://localhost/",
         "https://localhost./", "https://169.254.169.254/latest", "https://user:pass@example.org/",
         "ftp://example.org/", "file:///etc/passwd", "https://", "https://[::1", "gopher://x",
-        "https://0/", "http://[fe80::1%25lo]/",
+        "https://0/", "http://[fe80::1%25lo]/", "http://127\u30020\u30020\u30021/",
+        "http://127\uff0e0\uff0e0\uff0e1/", "http://\u2460\u2461\u2466.0.0.1/",
     ],
 )  # fmt: skip
 async def test_an_address_that_should_not_pass_does_not(url: str) -> None:

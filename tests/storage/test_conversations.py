@@ -1,6 +1,7 @@
 """What every store of conversations must do, in a file, in memory and in PostgreSQL."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -60,6 +61,10 @@ async def grown(store: ConversationStore, conversation: Conversation, turns: int
         assert await store.keep(conversation, turn(position, f"turn {number}")) is None
         conversation = replace(conversation, length=position + 2)
     return conversation
+
+
+def _packed(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode()
 
 
 def texts(said: tuple[Said, ...]) -> list[str]:
@@ -187,12 +192,27 @@ async def test_a_deleted_conversation_is_gone_but_its_branches_are_whole(
     assert not await store.delete(ME, "c1")
 
     assert await store.find(ME, "c1") is None
-    assert await store.keep(trunk, turn(4)) == Conflict(4)
+    assert await store.keep(trunk, turn(4)) == Conflict(0)
     assert len(await store.said(ME, "c2")) == 6
     assert await store.count() == 1
     await store.delete(ME, "c2")
     assert [each async for each in store.everything(ME)] == []
     assert await store.search(ME, "turn", 5) == ()
+
+
+async def test_the_id_of_what_was_deleted_is_free_again_and_its_branches_are_whole(
+    store: ConversationStore,
+) -> None:
+    trunk = await grown(store, fresh(), 2)
+    await store.keep(trunk.branch("c2", 1.0), turn(4, "branched"))
+    await store.delete(ME, "c1")
+
+    assert await store.keep(fresh(), turn(0, "anew")) is None
+
+    assert texts(await store.said(ME, "c1")) == ["anew?", "anew!"]
+    assert len(await store.said(ME, "c2")) == 6
+    with pytest.raises(InputOutputError, match="branches off"):
+        await store.keep(trunk.branch("c3", 1.0), turn(4))  # of a trunk that is no longer there
 
 
 async def test_going_on_with_what_was_deleted_meanwhile_is_a_conflict(
@@ -237,8 +257,13 @@ async def test_the_latest_come_first_and_pages_follow_each_other(store: Conversa
             await store.keep(fresh("new", at=1000.0), turn(0))  # ahead of where we are
 
     assert seen == [f"c{number:02}" for number in reversed(range(25))]
-    with pytest.raises(InvalidInputError, match="cursor"):
-        await store.listed(ME, None, 10, "nonsense")
+    for forged in (
+        "nonsense",
+        "W1tbW1tb",
+        *map(_packed, ("[1,1e400]", f"[1,{10**30}]", "[NaN,1]")),
+    ):
+        with pytest.raises(InvalidInputError, match="cursor"):
+            await store.listed(ME, None, 10, forged)
 
 
 async def test_titles_are_searched_as_they_are_written(store: ConversationStore) -> None:

@@ -13,7 +13,7 @@ import click
 from junto.app import Junto, running, state_directory
 from junto.cli.keyboard import remembered, typed
 from junto.cli.notices import say_who_answers
-from junto.cli.terminal import Terminal
+from junto.cli.terminal import Terminal, harmless
 from junto.conversation.service import Reply, Request
 from junto.domain.conversations import Conversation
 from junto.domain.errors import InvalidInputError, JuntoError, NotFoundError
@@ -105,7 +105,7 @@ class _Talk:
                 try:
                     self._takes(line)
                 except JuntoError as error:
-                    click.echo(f"junto: {error.message}", err=True)
+                    click.echo(f"junto: {harmless(error.message)}", err=True)
                 except KeyboardInterrupt:
                     click.echo("\n(stopped; nothing of it is kept)", err=True)
 
@@ -159,7 +159,7 @@ class _Talk:
         if self._id:
             store = self.junto.conversations.open_store()
             said = self._runner.run(store.said(LOCAL_CALLER, self._id))
-            click.echo(markdown(self._found(), said), err=True)
+            click.echo(harmless(markdown(self._found(), said)), err=True)
 
     def _found(self) -> Conversation:
         return self._runner.run(self.junto.conversations.find(LOCAL_CALLER, self._id or ""))

@@ -10,6 +10,7 @@ import click
 
 from junto.app import running
 from junto.cli.table import table
+from junto.cli.terminal import shown as shown_text
 from junto.conversation.archive import exported as lines_of
 from junto.conversation.archive import flat, markdown
 from junto.conversation.archive import imported as read_back
@@ -55,7 +56,7 @@ def listed(loaded: Loaded, text: str | None, limit: int, *, as_json: bool) -> No
         click.echo(json.dumps(shown, indent=2))
     elif found:
         head = ("ID", "TITLE", "MESSAGES", "MODEL", "UPDATED")
-        click.echo(table([head, *(_row(each) for each in found)]))
+        click.echo(shown_text(table([head, *(_row(each) for each in found)])))
     else:
         click.echo("There are no conversations yet; `junto chat` begins one.", err=True)
 
@@ -89,8 +90,9 @@ def searched(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     elif not hits:
         raise NotFoundError("Nothing that was said has these words.")
     for hit in hits if not as_json else ():
-        click.secho(f"{hit.conversation_id}  {hit.title}  ({hit.role}, {hit.at})", bold=True)
-        click.echo(f"{hit.snippet}\n")
+        head = f"{hit.conversation_id}  {hit.title}  ({hit.role}, {hit.at})"
+        click.secho(shown_text(head), bold=True)
+        click.echo(shown_text(f"{hit.snippet}\n"))
 
 
 def forked(loaded: Loaded, conversation_id: str, at: int | None) -> None:
@@ -115,7 +117,7 @@ def exported(loaded: Loaded, conversation_id: str | None, form: str) -> None:
             return
         found = await conversations.find(LOCAL_CALLER, conversation_id)
         said = await store.said(LOCAL_CALLER, found.id)
-        click.echo(_formed(found, said, form), nl=form == "jsonl")
+        click.echo(shown_text(_formed(found, said, form)), nl=form == "jsonl")
 
     _with(loaded, work)
 

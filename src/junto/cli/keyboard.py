@@ -43,7 +43,8 @@ def typed() -> Iterator[str]:
     """Yield what is typed, several lines at once where they belong together, until Ctrl-D."""
     while True:
         try:
-            if text := _one().strip():
+            # What is no UTF-8 comes as halves of surrogates, which no model can be sent.
+            if text := _one().strip().encode("utf-8", "replace").decode():
                 yield text
         except EOFError:
             click.echo(err=True)

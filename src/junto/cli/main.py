@@ -211,7 +211,7 @@ def conversations_export(conversation_id: str | None, form: str, **settings: Any
 
 
 @_stories
-@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+@click.argument("file", type=click.File("r", encoding="utf-8-sig", errors="replace"), default="-")
 def conversations_import(file: Any, **settings: Any) -> None:
     """Read back what `export` has written, from FILE or a pipe."""
     from junto.cli import conversations

@@ -76,6 +76,11 @@ class Terminal:
             self._waited = False
 
 
+def shown(text: str) -> str:
+    """Return text for standard output: as it is for a program, harmless for a terminal."""
+    return harmless(text) if _sits(sys.stdout) else text
+
+
 def harmless(text: str) -> str:
     """Return text that moves no cursor and rings no bell."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,6 +1,7 @@
 """Conversations as files: all of them as JSON lines that can be read back, one as a text."""
 
 import json
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -12,6 +13,8 @@ from junto.domain.errors import InvalidInputError
 from junto.domain.messages import Document, Image, Message, Role, Text, ToolCall, ToolResult
 from junto.domain.questions import Usage
 from junto.storage.encoding import read_parts, written_parts
+
+_LAST_MOMENT = 253_402_300_800  # the year 10000
 
 
 async def exported(store: ConversationStore, owner: str) -> AsyncIterator[str]:
@@ -45,11 +48,13 @@ async def imported(store: ConversationStore, owner: str, lines: Iterable[str]) -
             continue
         conversation, said = _read(line, number, owner)
         before = replace(conversation, length=conversation.inherited)
-        if await store.keep(before, said) is not None:
+        if await store.find(owner, conversation.id) or await store.keep(before, said):
             raise InvalidInputError(
                 f"line {number}: the conversation {conversation.id} is there already. The "
                 f"{count} before it have been read."
             )
+        # Whoever brings something back wants to have it for a while.
+        await store.touch(owner, conversation.id, time.time())
         if conversation.status is Status.DELETED:
             gone.append(conversation.id)
         count += 1
@@ -106,22 +111,46 @@ def _read(line: str, number: int, owner: str) -> tuple[Conversation, tuple[Said,
         facts["models"] = tuple(facts["models"])
         facts["status"] = Status(facts["status"])
         conversation = Conversation(owner=owner, **facts)
+        _check(conversation)
         said = tuple(
             _message(each, position)
             for position, each in enumerate(messages, start=conversation.inherited)
         )
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         raise InvalidInputError(
             f"line {number}: it is no conversation as `junto conversations export` writes it."
         ) from None
     return conversation, said
 
 
+def _check(conversation: Conversation) -> None:
+    """Refuse what could never have been exported; the types are only promised."""
+    texts = (conversation.id, conversation.model, conversation.title, *conversation.models)
+    optional = (conversation.system, conversation.parent)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text")
+    if not all(text is None or isinstance(text, str) for text in optional):
+        raise TypeError("a text")
+    if not isinstance(conversation.settings, dict) or not conversation.id.isprintable():
+        raise TypeError("settings, or an id")
+    inherited, most = conversation.inherited, 2**31 if conversation.parent else 0
+    if not conversation.id or type(inherited) is not int or not 0 <= inherited <= most:
+        raise ValueError("an id, or what is inherited")
+    for moment in (conversation.created, conversation.updated):
+        _moment(moment)
+
+
+def _moment(at: float) -> float:
+    if not 0 <= float(at) < _LAST_MOMENT:
+        raise ValueError("a time")
+    return float(at)
+
+
 def _message(facts: Mapping[str, Any], position: int) -> Said:
     return Said(
         position=position,
         message=Message(Role(facts["role"]), read_parts(facts["parts"])),
-        at=float(facts["at"]),
+        at=_moment(facts["at"]),
         model=facts["model"],
         provider=facts["provider"],
         usage=Usage(**facts["usage"]) if facts["usage"] else None,

@@ -8,7 +8,7 @@ from junto.domain.conversations import Conversation, ConversationStore, Said
 from junto.domain.messages import Message, Thinking
 from junto.settings.tree import ContextPolicy
 
-_PAGE = 64
+_FIRST_PAGE, _LARGEST_PAGE = 4, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,11 @@ class History:
     ) -> list[Exchange]:
         """Read backwards, page by page, until there is more than fits."""
         kept: list[Said] = []
-        first = conversation.length
+        first, size = conversation.length, _FIRST_PAGE
         while first > 0:
-            last, first = first, max(0, first - _PAGE)
+            # Small pages first: a message may hold megabytes, and most conversations are short.
+            last, first = first, max(0, first - size)
+            size = min(2 * size, _LARGEST_PAGE)
             page = await self.store.said(conversation.owner, conversation.id, first, last)
             kept = [*page, *kept]
             whole = exchanges(_heard(said, provider) for said in kept)

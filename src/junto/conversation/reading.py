@@ -8,6 +8,7 @@ from junto.domain.errors import InvalidInputError
 
 # More than this in one page helps nobody, and clients refuse it.
 _MOST_CHARACTERS = 60_000
+_LONGEST_CURSOR = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Reader:
         first = _position(cursor)
         said = _cut(await self._said(conversation, first, first + count))
         after = first + len(said)
-        more = str(after) if after < conversation.length else None
+        more = str(after) if said and after < conversation.length else None
         return HistoryPage(conversation=conversation, head=said, cursor=more)
 
     async def listed(self, owner: str, text: str | None, limit: int, cursor: str | None) -> Page:
@@ -76,7 +77,7 @@ class Reader:
 def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
-    if not cursor.isdecimal():
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= _LONGEST_CURSOR):
         raise InvalidInputError(
             "cursor: it takes the cursor of the page before, or nothing for the first."
         )

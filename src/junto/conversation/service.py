@@ -92,7 +92,7 @@ class Conversations:
                     yield event
         if answer is None:
             raise ModelError("The model said nothing.", retryable=True)
-        data = checked(answer.message.text, request.schema)
+        data = await checked(answer.message.text, request.schema)
         cost = self._cost(answer)
         kept, conflict = await self._kept(conversation, request.message, answer, cost)
         yield Reply(

@@ -53,7 +53,7 @@ class Conversation:
         self, id_: str, at: float, length: int | None = None, **changes: Any
     ) -> "Conversation":
         """Return a new conversation that shares the first `length` messages with this one."""
-        shared = self.length if length is None else min(length, self.length)
+        shared = self.length if length is None else max(0, min(length, self.length))
         return replace(
             self,
             id=id_,

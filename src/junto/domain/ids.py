@@ -13,5 +13,5 @@ def new_id() -> str:
 
 def canonical(name: str) -> str:
     """Return a name as it is kept: a UUID loses its dashes, anything else is taken as it is."""
-    stripped = name.strip().strip("\"'")
+    stripped = name.strip().strip("\"'").encode("utf-8", "replace").decode().replace("\0", "")
     return stripped.replace("-", "").lower() if _UUID.fullmatch(stripped) else stripped

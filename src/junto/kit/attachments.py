@@ -8,6 +8,7 @@ from junto.domain.errors import NetworkError, SecurityError
 from junto.security.paths import Roots
 
 _HTTP_OK = 200
+_FORMS = "A file is named by file:///path or https://address."
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,10 @@ class Attachments:
         Raises:
             JuntoError: it must not be read, or cannot.
         """
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError:
+            raise SecurityError(_FORMS) from None
         if parts.scheme == "file" and parts.netloc in ("", "localhost"):
             return await asyncio.to_thread(self.roots.read, unquote(parts.path), most_bytes)
         if parts.scheme == "https":
@@ -32,4 +36,4 @@ class Attachments:
             if page.status != _HTTP_OK:
                 raise NetworkError(f"{parts.hostname} answered {page.status}.", retryable=False)
             return page.body
-        raise SecurityError("A file is named by file:///path or https://address.")
+        raise SecurityError(_FORMS)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
@@ -110,8 +111,12 @@ def _check(url: str) -> None:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
+        # As the connection will understand it: some dots of other alphabets are dots to it, too.
+        meant = yarl.URL(url).host or ""
     except ValueError:
         raise SecurityError("That is no web address.") from None
+    if not host.isascii() or host != meant.lower():
+        raise SecurityError("A web address is written in plain letters.")
     if parts.scheme not in ("http", "https") or not host or parts.username or parts.password:
         raise SecurityError("A web address begins with https:// and names no user.")
     numeric = ":" in host or host.replace(".", "").isdigit()

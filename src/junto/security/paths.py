@@ -50,7 +50,10 @@ class Roots:
 
     def _opened(self, path: str, flags: int) -> int:
         root, relative = self._located(path)
-        directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            raise NotFoundError(f"The folder around {path} is gone.") from None
         try:
             return _beneath(directory, relative, flags | os.O_CLOEXEC)
         except FileNotFoundError:

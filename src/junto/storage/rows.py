@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
@@ -18,6 +19,8 @@ from junto.storage.words import snippet, spread
 Row = Mapping[str, Any] | Any
 
 _MOST_WORDS = 200_000
+_LARGEST_KEY = 2**63
+_CURSOR = "cursor: it takes the cursor of the page before, or nothing for the first."
 
 
 def conversation_row(conversation: Conversation) -> dict[str, Any]:
@@ -26,8 +29,8 @@ def conversation_row(conversation: Conversation) -> dict[str, Any]:
         "id": conversation.id,
         "owner": conversation.owner,
         "model": conversation.model,
-        "title": _clean(conversation.title),
-        "system": None if conversation.system is None else _clean(conversation.system),
+        "title": clean(conversation.title),
+        "system": None if conversation.system is None else clean(conversation.system),
         "settings": json.dumps(dict(conversation.settings)),
         "models": json.dumps(conversation.models),
         "status": conversation.status.value,
@@ -62,7 +65,7 @@ def message_row(said: Said) -> dict[str, Any]:
         "position": said.position,
         "role": said.message.role.value,
         "parts": json.dumps(written_parts(said.message.parts), separators=(",", ":")),
-        "words": spread(_clean(said.message.text[:_MOST_WORDS])),
+        "words": spread(clean(said.message.text[:_MOST_WORDS])),
         "at": said.at,
         "model": said.model,
         "provider": said.provider,
@@ -71,7 +74,7 @@ def message_row(said: Said) -> dict[str, Any]:
     }
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return text that every database takes: no NUL, no half of a surrogate pair."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode()
 
@@ -125,8 +128,9 @@ def position_of(cursor: str | None) -> tuple[float, int]:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         updated, key = json.loads(base64.urlsafe_b64decode(padded.encode()))
-        return float(updated), int(key)
-    except (ValueError, TypeError, binascii.Error):
-        raise InvalidInputError(
-            "cursor: it takes the cursor of the page before, or nothing for the first."
-        ) from None
+        place = float(updated), int(key)
+    except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error):
+        raise InvalidInputError(_CURSOR) from None
+    if not math.isfinite(place[0]) or abs(place[1]) >= _LARGEST_KEY:
+        raise InvalidInputError(_CURSOR)
+    return place

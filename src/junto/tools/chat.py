@@ -118,7 +118,7 @@ def chat(conversations: Conversations, files: Files) -> Tool[Chat]:
 
     async def run(arguments: Chat, call: Call) -> ChatAnswer:
         if arguments.json_schema is not None:
-            check_schema(arguments.json_schema)
+            await check_schema(arguments.json_schema)
         request = Request(
             message=await message_of(arguments.message, arguments.parts, files),
             owner=call.caller,

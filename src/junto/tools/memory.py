@@ -124,7 +124,9 @@ def _with_mark(page: HistoryPage) -> list[HistoryMessage]:
 class ListArguments(Arguments):
     """Arguments of `list_conversations`."""
 
-    text: str | None = Field(None, description="Only those with this in their title.")
+    text: str | None = Field(
+        None, max_length=200, description="Only those with this in their title."
+    )
     limit: int = Field(20, ge=1, le=100, description="The most to return.")
     cursor: str | None = Field(None, description="Go on where the page before ended.")
 

@@ -69,7 +69,7 @@ async def message_of(text: str, parts: list[PartArgument] | None, files: Files) 
         if left < 0:
             raise InvalidInputError(f"parts: they hold more than {MOST_BYTES // 2**20} MB.")
         found.append(made)
-    if not found:
+    if not any(not isinstance(part, Text) or part.text for part in found):
         raise InvalidInputError("The message is empty: say something, or send parts.")
     return Message.user(*found)
 
@@ -97,13 +97,15 @@ async def _made(part: PartArgument, where: str, files: Files, left: int) -> tupl
 
 def _decoded(data: str, where: str) -> bytes:
     try:
-        return base64.b64decode(data, validate=True)
+        return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidInputError(f"{where}.inlineData.data: it takes base64.") from None
 
 
 def _typed(mime_type: str, data: bytes, title: str | None, where: str) -> Part:
     kind = mime_type.partition(";")[0].strip().lower()
+    if not data:
+        raise InvalidInputError(f"{where}: it is empty.")
     if kind in _IMAGES:
         return Image(kind, data)
     if kind == _PDF:

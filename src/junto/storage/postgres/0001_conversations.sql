@@ -16,7 +16,8 @@ CREATE TABLE conversations (
     touched double precision NOT NULL,
     UNIQUE (owner, id)
 );
-CREATE INDEX conversations_by_time ON conversations (owner, status, updated DESC, key DESC);
+CREATE INDEX conversations_by_time
+    ON conversations (owner, status, updated DESC, key DESC) INCLUDE (title);
 CREATE INDEX conversations_by_parent ON conversations (parent) WHERE parent IS NOT NULL;
 CREATE INDEX conversations_deleted ON conversations (key) WHERE status = 'deleted';
 CREATE INDEX conversations_idle ON conversations (touched) WHERE status = 'active';

@@ -18,6 +18,7 @@ from junto.domain.conversations import (
 from junto.domain.errors import InputOutputError
 from junto.storage.postgres.database import Database
 from junto.storage.rows import (
+    clean,
     conversation_row,
     message_row,
     page,
@@ -145,15 +146,25 @@ class PostgresConversations(ConversationStore):
         self, owner: str, text: str | None, limit: int, cursor: str | None = None
     ) -> Page:
         updated, key = position_of(cursor)
-        titled = "AND strpos(lower(c.title), lower(%(text)s)) > 0 " if text else ""
+        titled = "AND title ILIKE %(text)s " if text else ""
+        pattern = f"%{_escaped(clean(text))}%" if text else None
         async with (await self.database()).transaction() as db:
             found = await db.execute(
+                # The inner query needs the index alone, however many titles it has to look at.
                 (
-                    f"{_SELECT} WHERE c.owner = %(owner)s AND c.status = 'active' "
-                    f"AND (c.updated, c.key) < (%(updated)s, %(key)s) {titled}"
-                    "ORDER BY c.updated DESC, c.key DESC LIMIT %(limit)s"
+                    f"{_SELECT} WHERE c.key IN (SELECT key FROM conversations "
+                    "WHERE owner = %(owner)s AND status = 'active' "
+                    f"AND (updated, key) < (%(updated)s, %(key)s) {titled}"
+                    "ORDER BY updated DESC, key DESC LIMIT %(limit)s) "
+                    "ORDER BY c.updated DESC, c.key DESC"
                 ).encode(),
-                {"owner": owner, "updated": updated, "key": key, "text": text, "limit": limit + 1},
+                {
+                    "owner": owner,
+                    "updated": updated,
+                    "key": key,
+                    "text": pattern,
+                    "limit": limit + 1,
+                },
             )
             return page(list(await found.fetchall()), limit)
 
@@ -220,21 +231,24 @@ async def _key(db: "Connection", conversation: Conversation) -> int | Conflict:
         "WHERE owner = %(owner)s AND id = %(id)s FOR UPDATE"
     )
     row = await (await db.execute(held, own)).fetchone()
-    if row is None:
-        if conversation.length > conversation.inherited:
-            return Conflict(0)  # it was deleted meanwhile
-        return await _added(db, conversation)
-    if row["length"] != conversation.length or row["status"] != Status.ACTIVE:
-        return Conflict(row["length"])
-    return int(row["key"])
+    if row and row["status"] == Status.ACTIVE:
+        fits = row["length"] == conversation.length
+        return int(row["key"]) if fits else Conflict(row["length"])
+    if conversation.length > conversation.inherited:
+        return Conflict(0)  # it was deleted meanwhile
+    if row:  # others still share what is left of it; its id is free again
+        await db.execute(
+            "UPDATE conversations SET id = id || '~' || key WHERE key = %s", (row["key"],)
+        )
+    return await _added(db, conversation)
 
 
 async def _added(db: "Connection", conversation: Conversation) -> int | Conflict:
     parent = None
     if conversation.parent:
         found = await db.execute(
-            "SELECT key FROM conversations WHERE owner = %s AND id = %s FOR SHARE",
-            (conversation.owner, conversation.parent),
+            "SELECT key FROM conversations WHERE owner = %s AND id = %s AND length >= %s FOR SHARE",
+            (conversation.owner, conversation.parent, conversation.inherited),
         )
         row = await found.fetchone()
         if row is None:
@@ -255,3 +269,7 @@ async def _purge(db: "Connection") -> None:
     while keys := [row["key"] for row in await (await db.execute(leaves)).fetchall()]:
         await db.execute("DELETE FROM messages WHERE conversation = ANY(%s)", (keys,))
         await db.execute("DELETE FROM conversations WHERE key = ANY(%s)", (keys,))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

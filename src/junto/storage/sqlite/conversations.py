@@ -17,6 +17,7 @@ from junto.domain.conversations import (
 )
 from junto.domain.errors import InputOutputError
 from junto.storage.rows import (
+    clean,
     conversation_row,
     message_row,
     page,
@@ -31,6 +32,17 @@ from junto.storage.words import phrases
 _SELECT = """
 SELECT c.*, p.id AS parent_id FROM conversations c LEFT JOIN conversations p ON p.key = c.parent
 """
+# The inner query needs the index alone, however many titles it has to look at.
+_LISTED = (
+    _SELECT
+    + r"""
+WHERE c.key IN (
+    SELECT key FROM conversations WHERE owner = ? AND status = 'active'
+        AND (updated, key) < (?, ?) AND title LIKE ? ESCAPE '\'
+    ORDER BY updated DESC, key DESC LIMIT ?
+) ORDER BY c.updated DESC, c.key DESC
+"""
+)
 # A line is a conversation and those it branched off from, each with how much of it is shared.
 _SAID = """
 WITH RECURSIVE line (key, parent, first, last) AS (
@@ -129,16 +141,11 @@ class SqliteConversations(ConversationStore):
         self, owner: str, text: str | None, limit: int, cursor: str | None = None
     ) -> Page:
         updated, key = position_of(cursor)
-        pattern = None if not text else f"%{_escaped(text)}%"
+        pattern = f"%{_escaped(clean(text))}%" if text else "%"
 
         def read(db: sqlite3.Connection) -> Page:
-            rows = db.execute(
-                f"{_SELECT} WHERE c.owner = ? AND c.status = 'active' "
-                "AND (c.updated, c.key) < (?, ?) AND (? IS NULL OR c.title LIKE ? ESCAPE '\\') "
-                "ORDER BY c.updated DESC, c.key DESC LIMIT ?",
-                (owner, updated, key, pattern, pattern, limit + 1),
-            ).fetchall()
-            return page(rows, limit)
+            wanted = (owner, updated, key, pattern, limit + 1)
+            return page(db.execute(_LISTED, wanted).fetchall(), limit)
 
         return await (await self.database()).read(read)
 
@@ -226,11 +233,16 @@ def _kept(
     row = db.execute(
         "SELECT key, length, status FROM conversations WHERE owner = ? AND id = ?", (owner, id_)
     ).fetchone()
-    if row is None:
-        if conversation.length > conversation.inherited:
-            return Conflict(0)  # it was deleted meanwhile
+    gone = row is None or row["status"] != Status.ACTIVE
+    if gone and conversation.length > conversation.inherited:
+        return Conflict(0)  # it was deleted meanwhile
+    if gone:
+        if row:  # others still share what is left of it; its id is free again
+            db.execute(
+                "UPDATE conversations SET id = id || '~' || key WHERE key = ?", (row["key"],)
+            )
         key = _added(db, conversation)
-    elif row["length"] != conversation.length or row["status"] != Status.ACTIVE:
+    elif row["length"] != conversation.length:
         return Conflict(row["length"])
     else:
         key = row["key"]
@@ -249,8 +261,8 @@ def _added(db: sqlite3.Connection, conversation: Conversation) -> int:
     parent = None
     if conversation.parent:
         found = db.execute(
-            "SELECT key FROM conversations WHERE owner = ? AND id = ?",
-            (conversation.owner, conversation.parent),
+            "SELECT key FROM conversations WHERE owner = ? AND id = ? AND length >= ?",
+            (conversation.owner, conversation.parent, conversation.inherited),
         ).fetchone()
         if found is None:
             raise InputOutputError("The conversation that it branches off from is gone.")
