@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
@@ -412,3 +413,61 @@ async def test_a_conversation_can_be_read_by_people(tmp_path: Path) -> None:
     assert "> Be kind." in text
     assert "## You\n\nHi" in text
     assert "## a\n\nok" in text
+
+
+GOOD: dict[str, Any] = {
+    "id": "c",
+    "model": "a",
+    "title": "t",
+    "system": None,
+    "settings": {},
+    "models": ["a"],
+    "status": "active",
+    "parent": None,
+    "inherited": 0,
+    "created": 1.0,
+    "updated": 1.0,
+    "messages": [],
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"updated": 1e300},
+        {"created": float("nan")},
+        {"models": [5]},
+        {"models": 3},
+        {"inherited": -1},
+        {"inherited": 5},
+        {"inherited": True},
+        {"inherited": 2**70, "parent": "p"},
+        {"id": ""},
+        {"id": "a\0b"},
+        {"title": 3},
+        {"system": 3},
+        {"settings": []},
+        {"status": "odd"},
+        {"messages": [{"role": "user"}]},
+        {"messages": 4},
+        {"extra": 1},
+    ],
+    ids=str,
+)
+async def test_a_line_that_was_never_exported_is_refused(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    async with home(tmp_path) as it:
+        with pytest.raises(InvalidInputError, match="line 1: it is no conversation"):
+            await imported(it.store, "me", [json.dumps(GOOD | wrong)])
+
+        assert await it.store.count() == 0
+
+
+async def test_what_is_brought_back_is_not_swept_at_once(tmp_path: Path) -> None:
+    async with home(tmp_path) as it:
+        await imported(it.store, "me", [json.dumps(GOOD)])
+
+        assert await Sweeper(it.store, retention=30 * 86400).once() == 0
+        with pytest.raises(InvalidInputError, match="is there already"):
+            await imported(it.store, "me", [json.dumps(GOOD)])
