@@ -4,6 +4,7 @@ CREATE TABLE conversations (
     owner text NOT NULL,
     model text NOT NULL,
     title text NOT NULL,
+    folded text GENERATED ALWAYS AS (lower(title)) STORED,
     system text,
     settings text NOT NULL,
     models text NOT NULL,
@@ -17,7 +18,7 @@ CREATE TABLE conversations (
     UNIQUE (owner, id)
 );
 CREATE INDEX conversations_by_time
-    ON conversations (owner, status, updated DESC, key DESC) INCLUDE (title);
+    ON conversations (owner, status, updated DESC, key DESC) INCLUDE (folded);
 CREATE INDEX conversations_by_parent ON conversations (parent) WHERE parent IS NOT NULL;
 CREATE INDEX conversations_deleted ON conversations (key) WHERE status = 'deleted';
 CREATE INDEX conversations_idle ON conversations (touched) WHERE status = 'active';

@@ -146,8 +146,7 @@ class PostgresConversations(ConversationStore):
         self, owner: str, text: str | None, limit: int, cursor: str | None = None
     ) -> Page:
         updated, key = position_of(cursor)
-        titled = "AND title ILIKE %(text)s " if text else ""
-        pattern = f"%{_escaped(clean(text))}%" if text else None
+        titled = "AND strpos(folded, lower(%(text)s)) > 0 " if text else ""
         async with (await self.database()).transaction() as db:
             found = await db.execute(
                 # The inner query needs the index alone, however many titles it has to look at.
@@ -162,7 +161,7 @@ class PostgresConversations(ConversationStore):
                     "owner": owner,
                     "updated": updated,
                     "key": key,
-                    "text": pattern,
+                    "text": clean(text or ""),
                     "limit": limit + 1,
                 },
             )
@@ -269,7 +268,3 @@ async def _purge(db: "Connection") -> None:
     while keys := [row["key"] for row in await (await db.execute(leaves)).fetchall()]:
         await db.execute("DELETE FROM messages WHERE conversation = ANY(%s)", (keys,))
         await db.execute("DELETE FROM conversations WHERE key = ANY(%s)", (keys,))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
