@@ -57,7 +57,7 @@ the settings in force and where each comes from."""
 
 
 def _instructions(tools: Registry) -> str:
-    offered = {tool["name"] for tool in tools.definitions()}
+    offered = set(tools.names)
     about = [sentence for name, sentence in _ABOUT_TOOLS.items() if name in offered]
     return " ".join([_INSTRUCTIONS, *about, _ABOUT_ALL])
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
@@ -21,16 +22,15 @@ _SHOWN = 100
 WireResult = dict[str, Any] | CallToolResult | InputRequiredResult
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Offer:
-    """A tool with its schemas compiled."""
+    """A tool; its schemas are compiled when somebody asks for them."""
 
     tool: Tool[Any]
-    definition: dict[str, Any]
-    in_headers: bool
 
-    @classmethod
-    def of(cls, tool: Tool[Any]) -> "_Offer":
+    @cached_property
+    def definition(self) -> dict[str, Any]:
+        tool = self.tool
         definition = {
             "name": tool.name,
             "title": tool.title,
@@ -40,7 +40,11 @@ class _Offer:
         }
         if tool.result:
             definition["outputSchema"] = output_schema(tool.result)
-        return cls(tool, definition, bool(x_mcp_header_map(definition["inputSchema"])))
+        return definition
+
+    @cached_property
+    def in_headers(self) -> bool:
+        return bool(x_mcp_header_map(self.definition["inputSchema"]))
 
     def checked(self, arguments: Mapping[str, Any]) -> Any:
         try:
@@ -63,13 +67,11 @@ class Registry:
         every = list(tools)
         hidden = frozenset(_known(off, every))
         offers = [
-            _Offer.of(tool)
-            for tool in every
-            if tool.name not in hidden and tool.group not in hidden
+            _Offer(tool) for tool in every if tool.name not in hidden and tool.group not in hidden
         ]
         self._guard = guard
         self._page = page
-        self._definitions = [offer.definition for offer in offers]
+        self._listed = offers
         self._offers: dict[str, _Offer] = {}
         for offer in offers:
             for name in {offer.tool.name, to_camel(offer.tool.name)}:
@@ -77,13 +79,18 @@ class Registry:
                     raise ValueError(f"two tools answer to {name}")
                 self._offers[name] = offer
 
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the tools on offer."""
+        return [offer.tool.name for offer in self._listed]
+
     def definitions(self) -> list[dict[str, Any]]:
         """Return every tool as the protocol describes it."""
-        return self._definitions
+        return [offer.definition for offer in self._listed]
 
     def listed(self, cursor: str | None) -> dict[str, Any]:
         """Return one page of the list of tools."""
-        return page_of("tools", self._definitions, cursor, self._page)
+        return page_of("tools", self.definitions(), cursor, self._page)
 
     def header_schema(self, name: str) -> dict[str, Any] | None:
         """Return the schema of a tool's arguments, if headers must repeat some of them."""

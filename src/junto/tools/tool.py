@@ -29,14 +29,20 @@ class Arguments(BaseModel):
     """What a tool takes: camelCase on the wire, snake_case here, and nothing else."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        defer_build=True,  # a start should not wait for what the first call needs
     )
 
 
 class Result(BaseModel):
     """What a tool gives: structured content, and a text that stands on its own."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True
+    )
 
     def text(self) -> str:
         """Return the result for a reader who sees nothing else."""
