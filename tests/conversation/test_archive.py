@@ -1,6 +1,5 @@
 """Whatever grew is the same tree after it was exported and read back."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from hypothesis import given
@@ -11,6 +10,7 @@ from junto.domain.conversations import Conversation, Said
 from junto.domain.messages import Message, Text, Thinking, ToolCall, ToolResult
 from junto.storage.sqlite.conversations import SqliteConversations
 from junto.storage.sqlite.database import Database
+from tests.conversation.support import already
 
 words = st.text(max_size=20)
 messages = st.one_of(
@@ -30,13 +30,6 @@ steps = st.lists(
     min_size=1,
     max_size=12,
 )
-
-
-def already(database: Database) -> Callable[[], Awaitable[Database]]:
-    async def opened() -> Database:
-        return database
-
-    return opened
 
 
 async def grown(

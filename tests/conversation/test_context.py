@@ -20,6 +20,7 @@ from junto.domain.messages import Message, Role, Text, Thinking, ToolCall, ToolR
 from junto.settings.tree import ContextPolicy
 from junto.storage.sqlite.conversations import SqliteConversations
 from junto.storage.sqlite.database import Database
+from tests.conversation.support import already
 
 words = st.text("abc ", max_size=40)
 
@@ -107,7 +108,7 @@ async def test_what_is_read_from_a_store_is_what_the_policy_says(
 ) -> None:
     messages = flat(history)
     async with Database.opened(None) as database:
-        store = SqliteConversations(_already(database))
+        store = SqliteConversations(already(database))
         conversation = Conversation(id="c", owner="me", model="m")
         said = tuple(
             Said(position=n, message=message, at=0.0) for n, message in enumerate(messages)
@@ -127,16 +128,9 @@ async def test_what_is_read_from_a_store_is_what_the_policy_says(
     assert list(sent) == flat(token_budget(chosen, tokens))
 
 
-def _already(database: Database):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    async def opened() -> Database:
-        return database
-
-    return opened
-
-
 async def test_thoughts_are_shown_to_their_own_provider_alone() -> None:
     async with Database.opened(None) as database:
-        store = SqliteConversations(_already(database))
+        store = SqliteConversations(already(database))
         conversation = Conversation(id="c", owner="me", model="m")
         thought = Message.assistant(Thinking("hm", "signed"), "Hello")
         turn = (

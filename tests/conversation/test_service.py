@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from junto.app import running
 from junto.app.memory import conversations_of, store_of
 from junto.app.models import catalog_of
 from junto.conversation.archive import exported, imported, markdown
@@ -26,7 +27,16 @@ from junto.domain.errors import (
     NotFoundError,
 )
 from junto.domain.messages import Image, Message, Text
-from junto.domain.questions import Event, Question, TextDelta
+from junto.domain.questions import (
+    Answer,
+    Event,
+    Finished,
+    Question,
+    StopReason,
+    TextDelta,
+    Usage,
+)
+from junto.settings import load
 from junto.settings.tree import Settings
 from tests.providers.scripted import Scripted, finished
 
@@ -305,6 +315,17 @@ async def test_by_default_as_much_is_sent_as_fits_the_window(tmp_path: Path) -> 
         assert sent[-1].text.startswith("8")
 
 
+async def test_a_turn_without_words_is_kept_and_not_sent_again(tmp_path: Path) -> None:
+    silent = Answer(message=Message.assistant(), stop=StopReason.REFUSAL, usage=Usage(), model="a")
+    async with home(tmp_path, says("one"), (Finished(silent),), says("three")) as it:
+        first = await it.ask("Hi")
+        await it.ask("Something bad", conversation_id=first.conversation_id)
+        await it.ask("Something good", conversation_id=first.conversation_id)
+
+        assert [message.text for message in it.asked.messages] == ["Hi", "one", "Something good"]
+        assert len(await it.said(first.conversation_id)) == 6
+
+
 @pytest.mark.feature("F066", "F098")
 async def test_pictures_are_kept_and_sent_again(tmp_path: Path) -> None:
     async with home(tmp_path) as it:
@@ -471,3 +492,15 @@ async def test_what_is_brought_back_is_not_swept_at_once(tmp_path: Path) -> None
         assert await Sweeper(it.store, retention=30 * 86400).once() == 0
         with pytest.raises(InvalidInputError, match="is there already"):
             await imported(it.store, "me", [json.dumps(GOOD)])
+
+
+@pytest.mark.parametrize(("retention", "sweeping"), [(0, False), (60, True)])
+async def test_a_retention_of_nothing_keeps_everything(
+    tmp_path: Path, retention: int, sweeping: object
+) -> None:
+    flags = {"conversations.retention": retention}
+    with running(load(flags, environment={}, home=tmp_path), default_level="error") as junto:
+        async with junto.open():
+            names = {str(task.get_coro()) for task in asyncio.all_tasks()}
+
+    assert any("Sweeper" in name for name in names) is sweeping

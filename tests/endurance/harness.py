@@ -128,9 +128,9 @@ def under_load(
     chance = random.Random(SEED)  # noqa: S311
     try:
         for _ in range(times):
-            time.sleep(chance.uniform(0.05, 0.6))
+            time.sleep(chance.uniform(0.05, 0.6))  # when is what is tried here
             disturb(chance)
-        time.sleep(0.3)
+        time.sleep(0.3)  # some go on after the last
     finally:
         over.set()
         for thread in threads:

@@ -321,6 +321,18 @@ async def test_messages_are_found_by_their_words(store: ConversationStore) -> No
     assert hit.score > 0
 
 
+async def test_what_others_have_said_lately_hides_nothing_of_mine(
+    store: ConversationStore,
+) -> None:
+    await store.keep(fresh(), turn(0, "needle"))
+    many = tuple(
+        Said(position=place, message=Message.user("needle"), at=1.0) for place in range(2100)
+    )
+    await store.keep(fresh("theirs", owner="them"), many)
+
+    assert {hit.conversation for hit in await store.search(ME, "needle", 5)} == {"c1"}
+
+
 async def test_a_long_message_is_shown_where_the_words_are(store: ConversationStore) -> None:
     await store.keep(fresh(), turn(0, "filler " * 500 + "needle " + "filler " * 500))
 

@@ -85,8 +85,8 @@ class Junto:
         async with self._stack, AsyncExitStack() as background:
             refresh = asyncio.create_task(_refreshed(self.catalog))
             background.callback(refresh.cancel)
-            if self.conversations.store:
-                retention = self.settings.conversations.retention
+            retention = self.settings.conversations.retention
+            if self.conversations.store and retention:
                 sweeper = Sweeper(self.conversations.store, retention)
                 await background.enter_async_context(sweeper.running())
             yield self

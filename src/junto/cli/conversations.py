@@ -87,9 +87,10 @@ def searched(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     hits = _with(loaded, work)
     if as_json:
         click.echo(json.dumps([hit.model_dump(by_alias=True) for hit in hits], indent=2))
-    elif not hits:
+        return
+    if not hits:
         raise NotFoundError("Nothing that was said has these words.")
-    for hit in hits if not as_json else ():
+    for hit in hits:
         head = f"{hit.conversation_id}  {hit.title}  ({hit.role}, {hit.at})"
         click.secho(shown_text(head), bold=True)
         click.echo(shown_text(f"{hit.snippet}\n"))

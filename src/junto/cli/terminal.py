@@ -46,7 +46,8 @@ class Terminal:
 
     def ends(self, reply: Reply) -> None:
         """Show what is to be known after the answer."""
-        self.breaks()
+        self._clear()
+        click.echo()
         usage = reply.answer.usage
         if reply.answer.stop is StopReason.LENGTH:
             click.echo("The answer was cut off at its longest; --max-tokens allows more.", err=True)
@@ -57,12 +58,6 @@ class Terminal:
             used = f"{usage.input_tokens} tokens in, {usage.output_tokens} out{cost}"
             id_ = f" [{reply.conversation_id}]" if reply.conversation_id else ""
             click.secho(f"{reply.answer.model}: {used}{id_}", err=True, dim=True)
-
-    def breaks(self) -> None:
-        """End the line, wherever the answer was."""
-        self._clear()
-        self._thought = False
-        click.echo()
 
     def _waits(self, waiting: Waiting) -> None:
         if self.person:

@@ -32,8 +32,14 @@ class History:
                 kept = head_tail(await self._ends(conversation, provider), self.most)
             case ContextPolicy.TOKEN_BUDGET:
                 kept = await self._budget(conversation, provider, tokens)
-        # Whatever the policy, more than the window holds would only be refused.
-        return tuple(message for exchange in within(kept, tokens) for message in exchange)
+        # Whatever the policy, more than the window holds would only be refused, and so would a turn
+        # with nothing in it: a refusal without words, or thoughts that only another may see.
+        return tuple(
+            message
+            for exchange in within(kept, tokens)
+            if all(said.parts for said in exchange)
+            for message in exchange
+        )
 
     async def _tail(self, conversation: Conversation, count: int, provider: str) -> list[Exchange]:
         first = max(0, conversation.length - count)
@@ -50,18 +56,16 @@ class History:
         self, conversation: Conversation, provider: str, tokens: int
     ) -> list[Exchange]:
         """Read backwards, page by page, until there is more than fits."""
-        kept: list[Said] = []
-        first, size = conversation.length, _FIRST_PAGE
-        while first > 0:
+        pages: list[Exchange] = []
+        first, size, left = conversation.length, _FIRST_PAGE, tokens
+        while first > 0 and left >= 0:
             # Small pages first: a message may hold megabytes, and most conversations are short.
             last, first = first, max(0, first - size)
             size = min(2 * size, _LARGEST_PAGE)
-            page = await self.store.said(conversation.owner, conversation.id, first, last)
-            kept = [*page, *kept]
-            whole = exchanges(_heard(said, provider) for said in kept)
-            if sum(exchange_tokens(exchange) for exchange in whole) > tokens:
-                return within(whole, tokens)
-        return within(exchanges(_heard(said, provider) for said in kept), tokens)
+            said = await self.store.said(conversation.owner, conversation.id, first, last)
+            pages.append(tuple(_heard(each, provider) for each in said))
+            left -= exchange_tokens(pages[-1])
+        return within(exchanges(message for page in reversed(pages) for message in page), tokens)
 
     async def _read(
         self, conversation: Conversation, first: int, last: int, provider: str

@@ -234,21 +234,17 @@ class Conversations:
         self, store: ConversationStore, conversation: Conversation, turn: tuple[Said, ...]
     ) -> Conflict | None:
         """Keep a turn; when the way to the store breaks, find out whether it got there."""
-        for attempt in range(_TRIES):
+        for _ in range(_TRIES - 1):
             try:
-                conflict = await store.keep(conversation, turn)
+                return await store.keep(conversation, turn)
             except InputOutputError as error:
-                if not error.retryable or attempt == _TRIES - 1:
+                if not error.retryable:
                     raise
-                continue
-            last = conversation.length + len(turn)
-            if conflict and attempt:
-                there = await store.said(
-                    conversation.owner, conversation.id, conversation.length, last
-                )
-                return None if there == turn else conflict
-            return conflict
-        return None
+            first = conversation.length
+            last = first + len(turn)
+            if await store.said(conversation.owner, conversation.id, first, last) == turn:
+                return None
+        return await store.keep(conversation, turn)
 
     async def _beside(
         self, conversation: Conversation, turn: tuple[Said, ...], conflict: Conflict

@@ -1,70 +1,22 @@
 """The settings themselves: what exists, what each takes, and its default."""
 
-import re
-from decimal import Decimal
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
 
 from junto.domain.limits import Period
 from junto.domain.models import ReasoningStyle
-
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
-
-
-def _seconds(value: Any) -> Any:
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        return float(match[1]) * _UNITS[match[2]]
-    return value
-
-
-def _split(value: Any) -> Any:
-    """Read `a, b` as a list, since an environment variable has no other way to say it."""
-    if isinstance(value, str):
-        return [item.strip() for item in value.split(",") if item.strip()]
-    return value
-
-
-def _zone(name: str) -> str:
-    import zoneinfo  # only for those who set one
-
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
-        raise ValueError(name) from error
-    return name
-
-
-def _folder(path: Path) -> Path:
-    """Expand `~`, and refuse what no path can hold."""
-    if "\0" in str(path):
-        raise ValueError("no path")
-    try:
-        return path.expanduser()
-    except RuntimeError as error:  # there is no such user
-        raise ValueError("no path") from error
-
-
-Duration = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    Field(
-        ge=0, allow_inf_nan=False, json_schema_extra={"takes": "a duration such as 90s, 12h or 30d"}
-    ),
-]
-Folder = Annotated[Path, AfterValidator(_folder)]
-Folders = Annotated[tuple[Folder, ...], BeforeValidator(_split)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
-TimeZone = Annotated[
-    str,
-    AfterValidator(_zone),
-    Field(json_schema_extra={"takes": "an IANA time zone such as Europe/Paris"}),
-]
-Port = Annotated[int, Field(ge=0, le=65535)]
+from junto.settings.kinds import (
+    Dollars,
+    Duration,
+    Folder,
+    Folders,
+    Names,
+    Port,
+    Region,
+    TimeZone,
+)
 
 
 class LogOutput(StrEnum):
@@ -110,14 +62,6 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
     )
-
-
-# It becomes part of an address.
-Region = Annotated[
-    str,
-    Field(pattern=r"^[a-z0-9-]+$", json_schema_extra={"takes": "small letters, digits and -"}),
-]
-Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 
 
 class PriceEntry(Section):
@@ -262,7 +206,9 @@ class Conversations(Section):
     """What is remembered, and how much of it is sent."""
 
     enabled: bool = Field(default=True, description="off makes every question stand alone")
-    retention: Duration = Field(30 * 86400, description="idle conversations older than this go")
+    retention: Duration = Field(
+        30 * 86400, description="idle conversations older than this go; 0 keeps all for ever"
+    )
     context: ContextPolicy = Field(
         ContextPolicy.TOKEN_BUDGET, description="which part of a long conversation is sent"
     )

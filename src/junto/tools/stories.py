@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 
 from junto.conversation.reading import Reader
-from junto.domain.errors import JuntoError
+from junto.domain.errors import NotFoundError
 from junto.tools.memory import HistoryMessage
 from junto.tools.resources import Template
 from junto.tools.tool import LOCAL_CALLER
@@ -21,7 +21,7 @@ def conversation_template(reader: Reader) -> Template:
             return None
         try:
             page = await reader.history(LOCAL_CALLER, uri.removeprefix(_SCHEME), None, None)
-        except JuntoError:
+        except NotFoundError:
             return None
         said = [*page.head, *page.tail]
         facts = {

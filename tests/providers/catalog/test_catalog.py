@@ -71,7 +71,9 @@ def test_configured_models_come_first_and_win_over_those_of_a_key(tmp_path: Path
     assert offers.default == "mine"
     assert offers.find("mine").route.model == "qwen"
     assert offers.find("claude-opus-5-5").route.api_key == "k1"
-    assert offers.model(offers.find("claude-opus-5-5")).price.input == 1  # type: ignore[union-attr]
+    price = offers.model(offers.find("claude-opus-5-5")).price
+    assert price
+    assert price.input == 1
     assert [model.id for model in offers.models()].count("claude-opus-5-5") == 1
 
 

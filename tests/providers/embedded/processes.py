@@ -26,5 +26,5 @@ def until(condition: Callable[[], bool]) -> bool:
     """Return whether `condition` comes true before long."""
     end = time.monotonic() + _SECONDS
     while not (met := condition()) and time.monotonic() < end:
-        time.sleep(0.01)
+        time.sleep(0.01)  # another process is waited for, and nothing tells us
     return met

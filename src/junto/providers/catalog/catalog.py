@@ -18,6 +18,7 @@ from junto.providers.catalog.traits import capabilities
 
 _FREE = Price(input=Decimal(0), output=Decimal(0))
 _MILLION = Decimal(1_000_000)
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,8 @@ class Catalog:
             self._refuse_retired(offer.route.model)
         if offer is None:
             self._refuse_retired(wanted)
-            raise NotFoundError(f"There is no model {wanted}.{self._similar(wanted)}")
+            shown = wanted[:_LONGEST_NAME]
+            raise NotFoundError(f"There is no model {shown}.{self._similar(shown)}")
         return offer
 
     def known(self, names: Iterable[str]) -> Iterator[Offer]:

@@ -71,8 +71,11 @@ VALUES (:conversation, :position, :role, :parts, :words, :at, :model, :provider,
 # Ranking looks at every match, so only the latest of them are ranked.
 _SEARCH = """
 WITH latest AS (
-    SELECT rowid AS key FROM message_words WHERE message_words MATCH :query
-    ORDER BY rowid DESC LIMIT :most
+    SELECT message_words.rowid AS key FROM message_words
+    JOIN messages m ON m.key = message_words.rowid
+    JOIN conversations c ON c.key = m.conversation
+    WHERE message_words MATCH :query AND c.owner = :owner AND c.status = 'active'
+    ORDER BY message_words.rowid DESC LIMIT :most
 )
 SELECT c.id, c.title, m.position, m.role, m.parts, m.at, -bm25(message_words) AS score
 FROM message_words
