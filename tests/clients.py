@@ -31,6 +31,7 @@ TOOLS = [
     "conversation_history",
     "list_conversations",
     "search_history",
+    "job",
     "current_time",
     "get_env",
 ]

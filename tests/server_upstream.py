@@ -1,13 +1,14 @@
 """A model API on loopback in a thread, for tests whose own loop is busy waiting for a server.
 
 It says which model heard how many messages; `fail 429`, `cut`, `think`, `long` and `say …` make it
-do so instead.
+do so instead. `drip` never ends, `wait 3` ends after three seconds, and `hush` never says a word.
 """
 
 import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,9 @@ class ServedUpstream:
 
     url: str = ""
     bodies: list[Json] = field(default_factory=list)
+    # When each answer that nobody waited for any more was given up, on the monotonic clock.
+    hung_up: list[float] = field(default_factory=list)
+    open: int = 0
 
 
 @contextlib.contextmanager
@@ -44,7 +48,9 @@ def served_upstream() -> Iterator[ServedUpstream]:
 
         app.router.add_post("/v1/messages", anthropic)
         app.router.add_post("/v1/chat/completions", openai)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+        )
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         upstream.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -83,18 +89,38 @@ async def _answered(
         words = [said.removeprefix("say ")]
     elif said == "long":
         words = [f"word{number} " for number in range(20)]
+    elif said.startswith("wait "):
+        words = [f"word{number} " for number in range(int(float(said.split()[1]) * 50))]
+    elif said in ("drip", "hush"):
+        words = [f"word{number} " for number in range(100_000)]
     frames = events(*words)
     if said == "think":
         frames[1:1] = _thoughts()
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
+    upstream.open += 1
+    try:
+        return await _written(request, response, frames, said)
+    except (asyncio.CancelledError, ConnectionError):
+        upstream.hung_up.append(time.monotonic())
+        raise
+    finally:
+        upstream.open -= 1
+
+
+async def _written(
+    request: web.Request, response: web.StreamResponse, frames: list[Any], said: str
+) -> web.StreamResponse:
+    pause = 0.02 if said in ("long", "drip") or said.startswith("wait ") else 0
     for index, event in enumerate(frames):
+        if said == "hush" and index == 1:
+            await asyncio.Event().wait()
         frame = event if isinstance(event, bytes) else f"data: {json.dumps(event)}\n\n".encode()
         if said == "cut" and index == len(frames) - 3 and request.transport:
             request.transport.abort()
             break
         await response.write(frame)
-        await asyncio.sleep(0.02 if said == "long" else 0)
+        await asyncio.sleep(pause)
     return response
 
 

@@ -9,6 +9,9 @@ import base64
 import json
 import re
 import sys
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -16,17 +19,26 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 
+from junto.domain.ids import new_id
+from junto.jobs.presence import Presence
+from junto.jobs.service import Jobs
 from junto.security.secrets import Redactor
 from junto.settings.tree import Http
+from junto.storage.lazily import Lazily
+from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.jobs import SqliteJobs
 from junto.telemetry.metrics import Metrics
 from junto.tools.completions import Completions
 from junto.tools.guard import Guard
+from junto.tools.long import LongCalls
 from junto.tools.prompts import Blank, Prompt, Prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resource, Resources, Template
 from junto.tools.surface import Surface
+from junto.tools.tasks import Tasks
 from junto.transport.http import Views, application, listening, serve_http
 from junto.transport.protocol import server_of
+from tests.conformance.fixture_tasks import ask_before_the_task
 from tests.conformance.fixture_tools import BUS, TOOLS
 from tests.conformance.shared import PNG, Context, ask, embedded, filled, form
 
@@ -134,7 +146,12 @@ RESOURCES = Resources(
 )
 
 
-def fixture_server() -> Server[Any]:
+def fixture_server(jobs: Jobs) -> Server[Any]:
+    guard = Guard(Metrics(), Redactor())
+    # Whoever understands tasks gets one at once; nobody else has to wait less for that.
+    long = LongCalls(
+        jobs=jobs, guard=guard, patience=50, before_task=0, kept=3600, most_bytes=60_000
+    )
     server = server_of(
         Surface(
             name="conformance-fixture",
@@ -142,11 +159,12 @@ def fixture_server() -> Server[Any]:
             version="1.0.0",
             description="What the conformance suite expects to find",
             instructions="",
-            tools=Registry(TOOLS, guard=Guard(Metrics(), Redactor())),
+            tools=Registry(TOOLS, guard=guard, long=long),
             resources=RESOURCES,
             prompts=Prompts(PROMPTS),
             completions=Completions({"arg1": lambda: ["paris", "park", "party"]}, Prompts(PROMPTS)),
             redactor=Redactor(),
+            tasks=Tasks(jobs, kept=3600, most_bytes=60_000),
         )
     )
 
@@ -163,6 +181,7 @@ def fixture_server() -> Server[Any]:
     server.middleware.append(
         RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=server.name)
     )
+    server.middleware.append(ask_before_the_task)
     return server
 
 
@@ -170,9 +189,14 @@ async def main() -> None:
     # With sessions the server can ask a client of 2025-11-25 back; the newer era ignores them.
     options = Http(port=0, sessions="--sessions" in sys.argv, drain=1)
     views = Views(health=dict, metrics=bytes, page=str)
-    with listening(options) as listener:
+    async with AsyncExitStack() as stack:
+        listener = stack.enter_context(listening(options))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        store = SqliteJobs(Lazily(lambda: Database.opened(folder / "junto.db"), stack))
+        jobs = Jobs(store=store, presence=Presence(folder / "servers", new_id()))
+        await stack.enter_async_context(jobs.open())
         print(listener.getsockname()[1], flush=True)  # noqa: T201 - for whoever started us
-        await serve_http(application(fixture_server(), views, options), listener, options)
+        await serve_http(application(fixture_server(jobs), views, options), listener, options)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Regional(Arguments):
 
 
 def fixture(
-    name: str, description: str, arguments: type[Arguments] = NoArguments
+    name: str, description: str, arguments: type[Arguments] = NoArguments, *, long: bool = False
 ) -> Callable[[Run], Run]:
     def register(run: Run) -> Run:
         TOOLS.append(
@@ -67,6 +67,7 @@ def fixture(
                 group=Group.KIT,
                 arguments=arguments,
                 run=run,
+                long=long,
             )
         )
         return run

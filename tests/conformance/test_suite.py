@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -66,7 +67,23 @@ def test_every_required_scenario_of_both_eras_passes(tmp_path: Path) -> None:
             # The exit code counts what is required; the text lists extensions as well.
             assert done.returncode == 0, done.stdout[-6000:]
             assert "passed" in done.stdout
+            if revision == "2026-07-28":  # tasks came with it
+                passed = set(re.findall(r"✓ (tasks-[\w-]+) \(extension\)", done.stdout))
+                assert passed == TASKS
 
+
+TASKS = {
+    "tasks-lifecycle",
+    "tasks-capability-negotiation",
+    "tasks-wire-fields",
+    "tasks-request-state-removal",
+    "tasks-mrtr-input",
+    "tasks-request-headers",
+    "tasks-dispatch-and-envelope",
+    "tasks-status-notifications",
+    "tasks-required-task-error",
+    "tasks-mrtr-composition",
+}
 
 # Without sessions an older client has nowhere to send its answer, so it cannot be asked anything;
 # and one scenario warns that it was given no session.

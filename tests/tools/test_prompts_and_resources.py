@@ -161,5 +161,6 @@ def test_a_server_needs_a_name_a_version_and_short_instructions(wrong: dict[str,
             prompts=nothing,
             completions=nothing,
             redactor=nothing,
+            tasks=None,
             **parts,
         )

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from junto import __version__
-from junto.app.memory import conversations_of, store_of
+from junto.app.memory import conversations_of, jobs_of, signals_of, stores_of
 from junto.app.models import catalog_of, council_of, refreshed_lists
 from junto.conversation.reading import Reader
 from junto.conversation.service import Conversations
 from junto.conversation.sweeping import Sweeper
+from junto.jobs.service import Jobs
 from junto.kit.attachments import Attachments
 from junto.kit.environment import Environment
 from junto.providers.catalog.catalog import Catalog
@@ -29,7 +30,9 @@ from junto.telemetry.metrics import Metrics
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
 from junto.tools.guard import Guard
+from junto.tools.jobs import job
 from junto.tools.kit import current_time, get_env
+from junto.tools.long import LongCalls
 from junto.tools.memory import conversation_history, list_conversations, search_history
 from junto.tools.models import list_models
 from junto.tools.prompts import Prompts, house_prompts
@@ -38,6 +41,7 @@ from junto.tools.resources import Resources
 from junto.tools.status import Status, config_resource, health_resource
 from junto.tools.stories import conversation_ids, conversation_template
 from junto.tools.surface import Surface
+from junto.tools.tasks import Tasks
 from junto.tools.tool import Tool
 
 _log = Log.of("app")
@@ -47,6 +51,7 @@ _INSTRUCTIONS = "Junto gives you other models and local tools."
 _ABOUT_TOOLS = {
     "chat": "chat asks another model and remembers; pass conversationId to go on.",
     "list_models": "list_models shows which models can be asked.",
+    "job": "A long call goes on as a job, which job finds; background: true asks for that.",
     "search_history": "search_history finds what was said before.",
     "current_time": "current_time tells the time in any zone.",
     "get_env": "get_env reads one environment variable of the server; secrets are never shown.",
@@ -77,6 +82,7 @@ class Junto:
     catalog: Catalog
     council: Provider
     conversations: Conversations
+    jobs: Jobs
     _stack: AsyncExitStack
 
     @asynccontextmanager
@@ -89,6 +95,7 @@ class Junto:
             if self.conversations.store and retention:
                 sweeper = Sweeper(self.conversations.store, retention)
                 await background.enter_async_context(sweeper.running())
+            await background.enter_async_context(self.jobs.open())
             yield self
 
 
@@ -115,10 +122,14 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
         for warning in (*loaded.warnings, *catalog.warnings()):
             _log.warning(warning)
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
-        store = store_of(settings, state, stack)
-        conversations = conversations_of(settings, catalog, council, store)
-        surface = _surface(loaded, redactor, conversations, metrics, status)
-        yield Junto(settings, surface, metrics, status, catalog, council, conversations, stack)
+        stores = stores_of(settings, state, stack)
+        conversations = conversations_of(settings, catalog, council, stores.conversations)
+        jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack))
+        guard = Guard(metrics, redactor)
+        surface = _surface(loaded, guard, conversations, jobs, status)
+        yield Junto(
+            settings, surface, metrics, status, catalog, council, conversations, jobs, stack
+        )
 
 
 def _sinks(settings: Settings, default_level: str) -> Sinks:
@@ -153,12 +164,13 @@ def _working_directory() -> tuple[Path, ...]:
 
 def _surface(
     loaded: Loaded,
-    redactor: Redactor,
+    guard: Guard,
     conversations: Conversations,
-    metrics: Metrics,
+    jobs: Jobs,
     status: Status,
 ) -> Surface:
-    settings, catalog = loaded.settings, conversations.catalog
+    settings, catalog, redactor = loaded.settings, conversations.catalog, guard.redactor
+    chosen = settings.jobs
     page = settings.tools.page_size
     reader = Reader(conversations, settings.conversations.truncate_limit)
     files = Attachments(Roots.of(settings.tools.roots or _working_directory()))
@@ -172,12 +184,19 @@ def _surface(
         query(conversations, files),
         list_models(catalog),
         *(remembering if conversations.store else ()),
+        job(jobs, chosen.reply_bytes),
         current_time(settings.tools.timezone),
         get_env(Environment(os.environ, redactor)),
     )
-    registry = Registry(
-        tools, guard=Guard(metrics, redactor), off=settings.tools.disabled, page=page
+    long = LongCalls(
+        jobs=jobs,
+        guard=guard,
+        patience=chosen.long_call_seconds,
+        before_task=chosen.task_seconds,
+        kept=chosen.retention,
+        most_bytes=chosen.reply_bytes,
     )
+    registry = Registry(tools, guard=guard, long=long, off=settings.tools.disabled, page=page)
     prompts = Prompts(house_prompts(), page=page)
     return Surface(
         name="junto",
@@ -198,4 +217,5 @@ def _surface(
             {"id": conversation_ids(reader)} if conversations.store else None,
         ),
         redactor=redactor,
+        tasks=Tasks(jobs, kept=chosen.retention, most_bytes=chosen.reply_bytes),
     )

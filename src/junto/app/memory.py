@@ -1,29 +1,74 @@
 """The memory of a running Junto, built from its settings."""
 
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from junto.conversation.history import History
 from junto.conversation.service import Conversations
 from junto.domain.conversations import ConversationStore
+from junto.domain.ids import new_id
+from junto.domain.jobs import JobStore
+from junto.domain.signals import Signals
+from junto.jobs.presence import Presence
+from junto.jobs.service import Bounds, Jobs
 from junto.providers.catalog.catalog import Catalog
 from junto.providers.provider import Provider
 from junto.settings.tree import Settings
 from junto.storage.lazily import Lazily
 
 
-def store_of(settings: Settings, state: Path, stack: AsyncExitStack) -> ConversationStore:
-    """Return where conversations are kept; nothing is opened before it is used."""
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Where everything is kept, in one database."""
+
+    conversations: ConversationStore
+    jobs: JobStore
+
+
+def stores_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
+    """Return where everything is kept; nothing is opened before it is used."""
     if settings.database.url is None:
         from junto.storage.sqlite.conversations import SqliteConversations
         from junto.storage.sqlite.database import Database
+        from junto.storage.sqlite.jobs import SqliteJobs
 
-        return SqliteConversations(Lazily(lambda: Database.opened(state / "junto.db"), stack))
+        file = Lazily(lambda: Database.opened(state / "junto.db"), stack)
+        return Stores(SqliteConversations(file), SqliteJobs(file))
     from junto.storage.postgres.conversations import PostgresConversations
     from junto.storage.postgres.database import Database as Server
+    from junto.storage.postgres.jobs import PostgresJobs
 
     url = settings.database.url.get_secret_value()
-    return PostgresConversations(Lazily(lambda: Server.opened(url), stack))
+    server = Lazily(lambda: Server.opened(url), stack)
+    return Stores(PostgresConversations(server), PostgresJobs(server))
+
+
+def signals_of(settings: Settings, stack: AsyncExitStack) -> Signals | None:
+    """Return the way to other servers, if there is one."""
+    if settings.redis.url is None:
+        return None
+    from junto.storage.redis_server import connected
+    from junto.storage.redis_signals import RedisSignals
+
+    url = settings.redis.url.get_secret_value()
+    return RedisSignals(Lazily(lambda: connected(url), stack))
+
+
+def jobs_of(settings: Settings, store: JobStore, state: Path, signals: Signals | None) -> Jobs:
+    """Return the service that runs what may be long."""
+    chosen = settings.jobs
+    return Jobs(
+        store=store,
+        signals=signals,
+        presence=Presence(state / "servers", new_id()),
+        bounds=Bounds(
+            concurrent=chosen.concurrent,
+            seconds=chosen.time_limit,
+            drain=chosen.drain,
+            retention=chosen.retention,
+        ),
+    )
 
 
 def conversations_of(

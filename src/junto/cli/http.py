@@ -36,7 +36,7 @@ async def _served(junto: Junto) -> None:
             base, junto.status.report(), DESCRIPTION, junto.surface.tools.definitions()
         ),
     )
-    app = application(server_of(junto.surface), views, options)
+    app = application(server_of(junto.surface), views, options, junto.jobs.signals)
     settled()
     with listening(options) as listener:
         host, port = listener.getsockname()[:2]

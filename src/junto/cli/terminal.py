@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from junto.conversation.service import Reply
+from junto.conversation.service import Asked, Reply
 from junto.domain.questions import Event, StopReason, TextDelta, ThinkingDelta, Waiting
 
 # What a model says must not move the cursor, change the title, or write to the clipboard.
@@ -26,7 +26,7 @@ class Terminal:
     _waited: bool = field(default=False, init=False)
     _thought: bool = field(default=False, init=False)
 
-    def shows(self, event: Event) -> None:
+    def shows(self, event: Event | Asked) -> None:
         """Show one event of an answer."""
         match event:
             case Waiting():

@@ -17,7 +17,7 @@ from junto.domain.errors import (
     ModelError,
     NotFoundError,
 )
-from junto.domain.estimates import message_tokens, text_tokens
+from junto.domain.estimates import message_tokens, question_tokens, text_tokens
 from junto.domain.ids import canonical, new_id
 from junto.domain.messages import Message, Role
 from junto.domain.questions import Answer, Effort, Event, Finished, Question
@@ -52,6 +52,13 @@ class Request:
     seed: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question is on its way, and takes about so many tokens."""
+
+    tokens: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """An answer that is kept, and under which name."""
@@ -74,7 +81,7 @@ class Conversations:
     history: History | None
     now: Callable[[], float] = time.time
 
-    async def reply(self, request: Request) -> AsyncGenerator[Event | Reply]:
+    async def reply(self, request: Request) -> AsyncGenerator[Event | Asked | Reply]:
         """Yield the answer piece by piece, and a `Reply` once both sides are kept.
 
         Raises:
@@ -83,6 +90,7 @@ class Conversations:
         """
         conversation, offer, notice = await self._begun(request)
         question = await self._question(conversation, offer, request)
+        yield Asked(question_tokens(question) - question.max_tokens)
         answer: Answer | None = None
         async with aclosing(self.council.stream(question)) as events:
             async for event in events:

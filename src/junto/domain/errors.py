@@ -22,7 +22,8 @@ Each class carries the code that a caller sees. What is not in this tree is a bu
 caller as one generic line and the log as a traceback.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class JuntoError(Exception):
@@ -32,10 +33,17 @@ class JuntoError(Exception):
     retryable_by_nature: ClassVar[bool] = False
 
     def __init__(
-        self, message: str, *, retryable: bool | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
+        # What else a caller may want to know, such as how much was done before it failed.
+        self.facts = facts or {}
         self.retryable = self.retryable_by_nature if retryable is None else retryable
         self.retry_after = retry_after
 

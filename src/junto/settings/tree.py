@@ -232,6 +232,26 @@ class Agent(Section):
     allowed_tools: Names = Field((), description="the tools it may use; all if empty")
 
 
+class Jobs(Section):
+    """Calls that may be long: each is a job, which is found again by its id."""
+
+    long_call_seconds: Duration = Field(
+        50, gt=0, description="how long a call may take before it goes on without its caller"
+    )
+    task_seconds: Duration = Field(
+        2, description="the same for clients that understand the protocol's tasks"
+    )
+    retention: Duration = Field(
+        86_400, gt=0, description="how long results are kept after the end of a job"
+    )
+    concurrent: int = Field(1000, ge=1, description="jobs at work at once; others wait")
+    time_limit: Duration = Field(3600, gt=0, description="how long a job may take at the most")
+    drain: Duration = Field(5, description="how long jobs may go on at shutdown once calls ended")
+    reply_bytes: int = Field(
+        60_000, ge=1000, description="the longest reply; the rest of a result is read with `job`"
+    )
+
+
 class Tools(Section):
     """Which tools clients see."""
 
@@ -309,6 +329,7 @@ class Settings(Section):
     budget: Budget = Budget()
     cache: Cache = Cache()
     conversations: Conversations = Conversations()
+    jobs: Jobs = Jobs()
     agent: Agent = Agent()
     tools: Tools = Tools()
     http: Http = Http()

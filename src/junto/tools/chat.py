@@ -8,12 +8,12 @@ from pydantic import Field
 from typing_extensions import override
 
 from junto.conversation.schemas import check_schema
-from junto.conversation.service import Conversations, Reply, Request
+from junto.conversation.service import Asked, Conversations, Reply, Request
 from junto.domain.errors import ModelError
 from junto.domain.questions import Effort, Event, StopReason
 from junto.tools.narration import Narrator
 from junto.tools.parts import Files, Parts, message_of
-from junto.tools.tool import Arguments, Call, Group, Hints, Result, Tool
+from junto.tools.tool import Call, Group, Hints, LongArguments, Result, Tool
 
 _ASKING = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
 _ID = r"^[\w\"'.:-]{1,128}$"
@@ -36,13 +36,17 @@ class UsedTokens(Result):
             cost_usd=None if reply.cost is None else float(reply.cost),
         )
 
+    def facts(self) -> dict[str, Any]:
+        """Return it as a job keeps it."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
     def line(self) -> str:
         """Return it in a few words."""
         cost = "" if self.cost_usd is None else f", ${self.cost_usd:.6f}"
         return f"{self.input_tokens} tokens in, {self.output_tokens} out{cost}"
 
 
-class Chat(Arguments):
+class Chat(LongArguments):
     """Arguments of `chat`."""
 
     message: str = Field(description="What to say to the model.")
@@ -80,7 +84,7 @@ class ChatAnswer(Result):
         return _told(self.response, self.notice, self.conversation_id, self.model_id, self.usage)
 
 
-class Query(Arguments):
+class Query(LongArguments):
     """Arguments of `query`."""
 
     prompt: str = Field(description="The question.")
@@ -152,6 +156,7 @@ def chat(conversations: Conversations, files: Files) -> Tool[Chat]:
         result=ChatAnswer,
         run=run,
         hints=_ASKING,
+        long=True,
     )
 
 
@@ -185,18 +190,23 @@ def query(conversations: Conversations, files: Files) -> Tool[Query]:
         result=QueryAnswer,
         run=run,
         hints=_ASKING,
+        long=True,
     )
 
 
-async def replied(events: AsyncGenerator[Event | Reply], call: Call) -> Reply:
+async def replied(events: AsyncGenerator[Event | Asked | Reply], call: Call) -> Reply:
     """Pass on the words of an answer as they come, and return what is kept of it."""
-    narrator = Narrator(call)
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Reply):
-                await narrator.ends()
-                return event
-            await narrator.hears(event)
+    narrator = Narrator(call.work)
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Reply):
+                    call.work.uses(UsedTokens.of(event).facts())
+                    return event
+                narrator.hears(event)
+    except BaseException:
+        call.work.uses(narrator.estimate())
+        raise
     raise ModelError("The model said nothing.", retryable=True)
 
 

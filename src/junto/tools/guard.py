@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from junto.domain.errors import CancelledCallError, JuntoError
 from junto.security.secrets import Redactor
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
+from junto.telemetry.traces import current_trace
 from junto.tools.tool import Call
 
 _audit = Log.of("audit")
@@ -46,7 +48,7 @@ class Guard:
             outcome = "ok"
         except JuntoError as error:
             outcome = error.code
-            return self._failure(tool, error)
+            return self.failure(tool, error)
         except asyncio.CancelledError:
             outcome = CancelledCallError.code
             task = asyncio.current_task()
@@ -54,7 +56,7 @@ class Guard:
                 raise
             # Not this call was stopped, but something that it waited for.
             stopped = CancelledCallError("The work was stopped before it was done.")
-            return self._failure(tool, stopped)
+            return self.failure(tool, stopped)
         except MCPError:
             outcome = "ProtocolError"
             raise
@@ -69,10 +71,12 @@ class Guard:
                 self.metrics.tool_called(tool, outcome, seconds)
                 self._record(tool, call, outcome, seconds)
 
-    def _failure(self, tool: str, error: JuntoError) -> dict[str, Any]:
+    def failure(self, tool: str, error: JuntoError) -> dict[str, Any]:
+        """Return a foreseen failure as the result of a call."""
         message = self.redactor.text(error.message)
         _log.info("tool failed", tool=tool, code=error.code, reason=message)
         facts = {"code": error.code, "message": message, "retryable": error.retryable}
+        facts |= error.facts
         if error.retry_after is not None:
             facts["retryAfter"] = error.retry_after
         return {
@@ -87,13 +91,22 @@ class Guard:
                 "call",
                 tool=tool,
                 caller=call.caller,
-                arguments=_digest(call.params.arguments),
+                arguments=digest(call.params.arguments),
                 outcome=outcome,
                 milliseconds=round(seconds * 1000, 1),
             )
 
 
-def _digest(arguments: dict[str, Any] | None) -> str:
+def crashed(error: Exception, event: str, **facts: Any) -> MCPError:
+    """Log a failure that nobody foresaw, and return what a caller may know of it."""
+    _log.crash(event, error, **facts)
+    trace = current_trace()
+    return MCPError(
+        INTERNAL_ERROR, f"Something failed inside Junto; its log tells what: trace {trace}."
+    )
+
+
+def digest(arguments: dict[str, Any] | None) -> str:
     """Return a fingerprint: enough to match two calls of one process, and to guess neither."""
     text = json.dumps(arguments or {}, sort_keys=True, default=str)
     data = text.encode("utf-8", "surrogatepass")

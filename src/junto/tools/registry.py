@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from junto.domain.errors import ConfigurationError, InvalidInputError
 from junto.tools.guard import Guard
+from junto.tools.long import LongCalls
 from junto.tools.pages import page_of
 from junto.tools.schemas import input_schema, output_schema, problems
 from junto.tools.tool import Answer, Call, Group, Tool
@@ -57,7 +58,13 @@ class Registry:
     """Every tool that is switched on, in a fixed order."""
 
     def __init__(
-        self, tools: Iterable[Tool[Any]], *, guard: Guard, off: Iterable[str] = (), page: int = 50
+        self,
+        tools: Iterable[Tool[Any]],
+        *,
+        guard: Guard,
+        long: LongCalls | None = None,
+        off: Iterable[str] = (),
+        page: int = 50,
     ) -> None:
         """Compile `tools`, leaving out those whose name or group is in `off`.
 
@@ -70,6 +77,7 @@ class Registry:
             _Offer(tool) for tool in every if tool.name not in hidden and tool.group not in hidden
         ]
         self._guard = guard
+        self._long = long
         self._page = page
         self._listed = offers
         self._offers: dict[str, _Offer] = {}
@@ -112,10 +120,26 @@ class Registry:
                     INVALID_PARAMS, f"Unknown tool: {name}. tools/list shows what there is."
                 )
             arguments = offer.checked(call.params.arguments or {})
+            if offer.tool.long:
+                return await self._as_job(offer.tool, arguments, call)
             return _wire(await offer.tool.run(arguments, call))
 
         # All that are unknown are counted as one, or a caller could make up names without end.
         return await self._guard.around(offer.tool.name if offer else "unknown", call, answered)
+
+    async def _as_job(self, tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
+        if self._long is None:
+            raise TypeError(f"{tool.name} may be long, and there is nobody to run it as a job")
+
+        async def work(call: Call) -> WireResult:
+            return _wire(await tool.run(arguments, call))
+
+        background = getattr(arguments, "background", False)
+        return await self._long.run(call, work, background=background, findable=self._finds_jobs)
+
+    @property
+    def _finds_jobs(self) -> bool:
+        return "job" in self._offers
 
 
 def _known(off: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:

@@ -16,14 +16,19 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a tool's result.
+    """Return the schema of a tool's result: its fields and their types, without what is in them.
 
     Nothing in it is required: an error's structured content is checked against it too (by the
-    TypeScript SDK's client of version 1, for one), and has other fields.
+    TypeScript SDK's client of version 1, for one), and has other fields. And all tools together
+    should leave a client's model room to think.
     """
-    full = model.model_json_schema(by_alias=True, mode="serialization")
-    schema = _compact(_undocumented(full), {})
-    return {key: value for key, value in schema.items() if key != "required"}
+    schema = _compact(model.model_json_schema(by_alias=True, mode="serialization"), {})
+    fields = schema.get("properties", {}).items()
+    shallow = {
+        name: {key: field[key] for key in ("type", "description") if key in field}
+        for name, field in fields
+    }
+    return {"type": "object", "properties": shallow}
 
 
 def _undocumented(schema: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from junto.tools.completions import Completions
 from junto.tools.prompts import Prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resources
+from junto.tools.tasks import Tasks
 
 # Claude Code cuts instructions at this length.
 MOST_INSTRUCTIONS = 2048
@@ -26,6 +27,7 @@ class Surface:
     prompts: Prompts
     completions: Completions
     redactor: Redactor
+    tasks: Tasks | None = None
 
     def __post_init__(self) -> None:
         if not (self.name and self.version):

@@ -8,8 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from mcp.server.context import ServerRequestContext
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from junto.jobs.running import Running
 
 LOCAL_CALLER = "local"
 
@@ -37,6 +39,14 @@ class Arguments(BaseModel):
     )
 
 
+class LongArguments(Arguments):
+    """What a tool takes whose calls may be long."""
+
+    background: bool = Field(
+        default=False, description="Answer at once with a job's id; `job` tells the rest."
+    )
+
+
 class Result(BaseModel):
     """What a tool gives: structured content, and a text that stands on its own."""
 
@@ -56,6 +66,14 @@ class Call:
     context: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
     caller: str = LOCAL_CALLER
+    job: Running | None = None
+
+    @property
+    def work(self) -> Running:
+        """Return the job that this call is, which every call of a long tool is."""
+        if self.job is None:
+            raise TypeError(f"{self.params.name} is not registered as a tool that may be long")
+        return self.job
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell the client how far the call is, if it asked to know."""
@@ -100,3 +118,5 @@ class Tool(Generic[A]):
     run: Callable[[A, Call], Awaitable[Answer]]
     result: type[Result] | None = None
     hints: Hints = Hints()
+    # Whether a call may take longer than a client waits; it is a job then.
+    long: bool = False

@@ -38,6 +38,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from junto.transport.calls import Calls
 from junto.transport.eras import connection_for, is_modern, version_fault
 from junto.transport.messages import Fault, Message, parse, written
 
@@ -105,6 +106,7 @@ class Exchange:
 
     server: Server[Any]
     json_only: bool
+    calls: Calls = field(default_factory=Calls)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one POST."""
@@ -118,6 +120,8 @@ class Exchange:
             if isinstance(message, JSONRPCRequest):
                 await self._answer(message, request, send)
                 return
+            if isinstance(message, JSONRPCNotification):
+                await self.calls.notice(request, message)
             refusal = _reply_to_no_request(message, request)
         await refusal(scope, receive, send)
 
@@ -153,19 +157,24 @@ class Exchange:
         )
         # Only who asked to be told of progress, or to listen, is kept awake with pings.
         pings = channel.said is not None and (listens or token is not None)
-        reply = asyncio.create_task(_Reply(said, send, is_modern(request.headers), pings).sent())
+        replying = _Reply(said, send, is_modern(request.headers), pings)
+        reply = asyncio.create_task(replying.sent())
         watch = asyncio.create_task(_hang_up(request))
         work = asyncio.create_task(self._outcome(asked, channel, connection, said))
         work.add_done_callback(lambda task: reply.cancel() if task.cancelled() else None)
-        try:
-            await asyncio.wait({reply, watch}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            # A cancelled call may still have something to tidy up; the client is gone already.
-            for task in (reply, watch, work):
-                task.cancel()
-            await asyncio.gather(reply, watch, work, return_exceptions=True)
+        with self.calls.under_way(request, asked.id, work):
+            try:
+                await asyncio.wait({reply, watch}, return_when=asyncio.FIRST_COMPLETED)
+                gone = watch.done()
+            finally:
+                # A cancelled call may still have something to tidy up.
+                for task in (reply, watch, work):
+                    task.cancel()
+                await asyncio.gather(reply, watch, work, return_exceptions=True)
         if not reply.cancelled():
             reply.result()
+        elif not gone:
+            await replying.nothing()
 
     async def _outcome(
         self,
@@ -219,7 +228,7 @@ async def _hang_up(request: Request) -> None:
         pass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reply:
     """Sends JSON if the answer comes first, and a stream if something else does."""
 
@@ -227,6 +236,7 @@ class _Reply:
     send: Send
     modern: bool
     pings: bool
+    _started: bool = field(default=False, init=False)
 
     async def sent(self) -> None:
         message = await self._next()
@@ -238,6 +248,12 @@ class _Reply:
             await self._send(_PING if message is None else _frame(message), more=True)
             message = await self._next()
         await self._send(_frame(message), more=False)
+
+    async def nothing(self) -> None:
+        """End the exchange without an answer, as the protocol wants it for a cancelled call."""
+        if not self._started:
+            await self._start(202, [(b"content-length", b"0")])
+        await self._send(b"", more=False)
 
     async def _next(self) -> _Said | None:
         """Return what is said next, or None when nothing was said for long."""
@@ -257,6 +273,7 @@ class _Reply:
         await self._send(body, more=False)
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self._started = True
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _send(self, body: bytes, *, more: bool) -> None:

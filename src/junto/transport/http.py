@@ -26,8 +26,10 @@ from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from junto.domain.errors import ConfigurationError, NetworkError
+from junto.domain.signals import Signals
 from junto.settings.tree import Http
 from junto.telemetry.metrics import CONTENT_TYPE
+from junto.transport.calls import Calls
 from junto.transport.eras import is_modern
 from junto.transport.exchange import Exchange
 from junto.transport.gate import Gate, is_loopback
@@ -52,9 +54,11 @@ class Views:
     page: Callable[[str], str]
 
 
-def application(server: Server[Any], views: Views, options: Http) -> ASGIApp:
+def application(
+    server: Server[Any], views: Views, options: Http, signals: Signals | None = None
+) -> ASGIApp:
     """Return the ASGI application that serves `server` and `views`."""
-    endpoint = _Endpoint.of(server, options)
+    endpoint = _Endpoint.of(server, options, Calls(signals))
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -108,8 +112,8 @@ class _Endpoint:
     sessions: StreamableHTTPSessionManager | None
 
     @classmethod
-    def of(cls, server: Server[Any], options: Http) -> "_Endpoint":
-        exchange = Exchange(server, options.json_only)
+    def of(cls, server: Server[Any], options: Http, calls: Calls) -> "_Endpoint":
+        exchange = Exchange(server, options.json_only, calls)
         if not options.sessions:
             return cls(exchange, None)
         manager = StreamableHTTPSessionManager(
@@ -123,7 +127,12 @@ class _Endpoint:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with self.sessions.run() if self.sessions else contextlib.nullcontext():
+        async with contextlib.AsyncExitStack() as stack:
+            if self.sessions:
+                await stack.enter_async_context(self.sessions.run())
+            calls = self.exchange.calls
+            if calls.signals:
+                await stack.enter_async_context(calls.signals.heard(calls.hear))
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -29,12 +29,11 @@ from junto.domain.errors import (
     SecurityError,
 )
 from junto.security.secrets import Redactor
-from junto.telemetry.logs import Log
 from junto.telemetry.traces import traced
+from junto.tools.guard import crashed
 from junto.tools.surface import Surface
+from junto.tools.tasks import EXTENSION, TaskParams, UpdateParams
 from junto.tools.tool import Call
-
-_log = Log.of("transport")
 
 Context = ServerRequestContext[Any, Any]
 Page = PaginatedRequestParams | None
@@ -68,7 +67,7 @@ class _Contained:
     redactor: Redactor
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        with traced(ctx.meta, ctx.request.headers if ctx.request else None) as trace:
+        with traced(ctx.meta, ctx.request.headers if ctx.request else None):
             try:
                 return await call_next(ctx)
             except (MCPError, ValidationError):
@@ -77,9 +76,7 @@ class _Contained:
                 code = INVALID_PARAMS if isinstance(error, _CALLERS_FAULT) else INTERNAL_ERROR
                 raise MCPError(code, self.redactor.text(error.message)) from error
             except Exception as error:
-                _log.crash("request crashed", error, method=ctx.method)
-                sentence = f"Something failed inside Junto; its log tells what: trace {trace}."
-                raise MCPError(INTERNAL_ERROR, sentence) from error
+                raise crashed(error, "request crashed", method=ctx.method) from error
 
 
 def _complete(result: Any) -> Any:
@@ -150,6 +147,11 @@ def server_of(surface: Surface) -> Server[Any]:
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
+    if surface.tasks:
+        server.extensions[EXTENSION] = {}
+        server.add_request_handler("tasks/get", TaskParams, surface.tasks.get)
+        server.add_request_handler("tasks/update", UpdateParams, surface.tasks.update)
+        server.add_request_handler("tasks/cancel", TaskParams, surface.tasks.cancel)
     server.middleware.append(_Contained(surface.redactor))
     server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.set_level)
     return server

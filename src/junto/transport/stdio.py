@@ -24,12 +24,12 @@ from mcp_types import (
 )
 
 from junto.telemetry.logs import Log
+from junto.transport.calls import CANCELLED
 from junto.transport.messages import Fault, Message, parse, written
 from junto.transport.pipes import LineReader, LineWriter, TooLong, reading, writing
 
 _log = Log.of("transport")
 
-_CANCELLED = "notifications/cancelled"
 _MOST_CALLS = 10_000  # a burst may be long, but not without end
 _INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 
@@ -110,7 +110,7 @@ class _Conversation:
         if isinstance(message, Fault):
             await self._refuse(message)
             return []
-        if isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
+        if isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
             # A cancelled request is never answered.
             self._settled((message.params or {}).get("requestId"))
         if not isinstance(message, JSONRPCRequest):

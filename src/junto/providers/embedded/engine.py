@@ -23,8 +23,8 @@ from pathlib import Path
 
 from junto.domain.errors import ExecutionError, InputOutputError, TimeLimitError
 from junto.providers.embedded.child import ALREADY_RUNNING
-from junto.providers.embedded.locks import alone, opened, waited
 from junto.security.folders import private_folder
+from junto.security.locks import alone, opened, waited
 from junto.telemetry.logs import Log
 
 _log = Log.of("providers")

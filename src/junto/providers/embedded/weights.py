@@ -16,8 +16,8 @@ from pathlib import Path
 
 from junto.domain.errors import ExecutionError, InputOutputError, NetworkError
 from junto.domain.questions import Waiting
-from junto.providers.embedded.locks import alone
 from junto.security.folders import private_folder
+from junto.security.locks import alone
 
 _LOOK_AGAIN = 0.25
 _PIECE = 1024 * 1024

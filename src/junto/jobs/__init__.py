@@ -1,0 +1,1 @@
+"""Work that no request ends: started, watched, written down, stopped."""

@@ -1,0 +1,325 @@
+"""Jobs: started in tasks of their own, found again by their owners, stopped from anywhere."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from junto.domain.errors import JuntoError, NoRoomError, NotFoundError, TimeLimitError
+from junto.domain.ids import canonical, new_id
+from junto.domain.jobs import Entry, Job, JobStore, Letter, State, Wish
+from junto.domain.signals import Signal, Signals
+from junto.jobs.journal import Journal
+from junto.jobs.presence import Presence
+from junto.jobs.running import Outcome, Running
+from junto.telemetry.logs import Log
+
+_log = Log.of("jobs")
+
+_LOOK_EVERY = 1.0
+_BEAT_EVERY = 5.0
+# A server elsewhere that was not heard of for so long is taken for dead.
+_DEAD_AFTER = 30.0
+# Whoever cancels is told how that ended, if it does not take long.
+_CANCEL_PATIENCE = 3.0
+_STOPPING = 5.0
+# A start has better things to do.
+_BEFORE_TIDYING = 3.0
+_TIDY_EVERY = 60.0
+_LOST = {
+    "code": "Lost",
+    "message": "The server that worked on this died. What it had said is kept; ask again for more.",
+    "retryable": True,
+}
+
+Work = Callable[[Running], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How many jobs may run, how many may wait for that, how long each may take, and be kept."""
+
+    concurrent: int = 1000
+    waiting: int = 10_000
+    seconds: float = 3600.0
+    drain: float = 5.0
+    retention: float = 86_400.0
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Jobs:
+    """Every job of this server, and the records of all."""
+
+    store: JobStore
+    presence: Presence
+    bounds: Bounds = Bounds()
+    signals: Signals | None = None
+    now: Callable[[], float] = time.time
+    _journal: Journal = field(init=False)
+    _running: dict[str, Running] = field(default_factory=dict, init=False)
+    _places: asyncio.Semaphore = field(init=False)
+    _busy: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _letters: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _closing: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._journal = Journal(self.store)
+        self._places = asyncio.Semaphore(self.bounds.concurrent)
+
+    @property
+    def count(self) -> int:
+        """Return how many jobs this server has that have not ended."""
+        return len(self._running)
+
+    def start(self, owner: str, tool: str, digest: str, work: Work) -> Running:
+        """Begin a job; nothing but `stop` or its own end ends it.
+
+        Raises:
+            NoRoomError: there are too many already, or the server is being stopped.
+        """
+        if self._closing:
+            raise NoRoomError("The server is being stopped. Try again in a moment.")
+        if len(self._running) >= self.bounds.concurrent + self.bounds.waiting:
+            raise NoRoomError("Too many jobs are waiting already. Try again later.")
+        self.presence.show()
+        job = Job(
+            id=new_id(),
+            owner=owner,
+            tool=tool,
+            digest=digest,
+            server=self.presence.server,
+            created=self.now(),
+            updated=self.now(),
+        )
+        running = Running(job, self._journal, self.now)
+        self._running[job.id] = running
+        self._busy.set()
+        self._journal.at_once(running)
+        running.task = asyncio.create_task(self._run(running, work), name=f"job {job.id}")
+        return running
+
+    async def detach(self, running: Running) -> None:
+        """Let a job go on without its caller; its record is there before this returns.
+
+        Raises:
+            InputOutputError: no record can be made, so it stays with its caller.
+        """
+        await self._journal.flush()
+        running.detach()
+
+    async def find(self, owner: str, id_: str) -> Job:
+        """Return how a job stands now.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        wanted = canonical(id_)
+        running = self._running.get(wanted)
+        if running and running.job.owner == owner:
+            await self._written()
+            now = running.job.ended or self.now()
+            return replace(running.job, updated=now)
+        found = await self.store.find(owner, wanted)
+        if found and not found.state.final and await self.settle_lost():
+            found = await self.store.find(owner, wanted)
+        if found is None:
+            raise NotFoundError(
+                f"There is no job {id_[:80]}. `job` without an id shows your latest ones."
+            )
+        return found
+
+    async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
+        """Return the latest jobs of `owner`, the newest first."""
+        await self._written()
+        await self.settle_lost()
+        return await self.store.recent(owner, limit)
+
+    async def entries(self, job: Job, after: int, limit: int) -> tuple[Entry, ...]:
+        """Return what a job has logged after that number; only for who has found it."""
+        await self._written()
+        return await self.store.entries(job.id, after, limit)
+
+    async def text(self, job: Job) -> str:
+        """Return what a job has said of its answer; only for who has found it."""
+        await self._written()
+        return await self.store.text(job.id)
+
+    async def cancel(self, owner: str, id_: str, reason: str) -> Job:
+        """Stop a job, wherever it runs, and return how it stands then.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        job = await self.find(owner, id_)
+        if not job.state.final:
+            await self._tell(job, Wish.CANCEL, reason)
+        return await self.awaited(owner, id_, _CANCEL_PATIENCE)
+
+    async def answer(self, owner: str, id_: str, answers: Mapping[str, Any]) -> None:
+        """Hand a job what it asked for.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        job = await self.find(owner, id_)
+        if not job.state.final:
+            await self._tell(job, Wish.ANSWER, json.dumps(dict(answers)))
+
+    async def awaited(self, owner: str, id_: str, seconds: float) -> Job:
+        """Return a job when it has ended, or as it stands after so many seconds.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        until = asyncio.get_running_loop().time() + seconds
+        while not (job := await self.find(owner, id_)).state.final:
+            left = until - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            running = self._running.get(job.id)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left if running else min(left, _LOOK_EVERY / 4)):
+                    await (running.ended.wait() if running else asyncio.Event().wait())
+        return job
+
+    async def settle_lost(self) -> int:
+        """Give up jobs whose servers are dead, and return how many that were."""
+        lost = 0
+        for server, ago in (await self.store.unfinished()).items():
+            if server != self.presence.server and not self._lives(server, ago):
+                lost += await self.store.lose(server, self.now(), _LOST)
+                self.presence.forget(server)
+        if lost:
+            _log.warning("jobs were lost with their server", jobs=lost)
+        return lost
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Write down and attend to what runs; at the end finish it, for a while, and stop it."""
+        async with contextlib.AsyncExitStack() as stack:
+            if self.signals:
+                await stack.enter_async_context(self.signals.heard(self._hear))
+            stack.callback(self.presence.hide)
+            await stack.enter_async_context(self._journal.kept())
+            await stack.enter_async_context(_beside(self._attend()))
+            await stack.enter_async_context(_beside(self._tidy()))
+            try:
+                yield
+            finally:
+                await self._drained()
+
+    async def _run(self, running: Running, work: Work) -> None:
+        try:
+            outcome = await self._outcome(running, work)
+        except asyncio.CancelledError:
+            reason = running.stopped or "The work was stopped before it was done."
+            error = {"code": "Cancelled", "message": reason, "retryable": False}
+            outcome = Outcome(State.CANCELLED, None, error)
+        except Exception as error:  # noqa: BLE001 - a job must end in its record, whatever happens
+            _log.crash("job crashed", error, job=running.job.id, tool=running.job.tool)
+            facts = {"code": "Crash", "message": "Something failed inside Junto."}
+            outcome = Outcome(State.FAILED, None, facts)
+        running.ends(outcome)
+        self._running.pop(running.job.id, None)
+        if not self._running:
+            self._busy.clear()
+
+    async def _outcome(self, running: Running, work: Work) -> Outcome:
+        async with self._places:
+            running.begins()
+            try:
+                async with asyncio.timeout(self.bounds.seconds) as clock:
+                    return await work(running)
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+        seconds = self.bounds.seconds
+        late = TimeLimitError(f"It took longer than {seconds:.0f} s, which is as long as it may.")
+        return Outcome(State.TIMED_OUT, None, {"code": late.code, "message": late.message})
+
+    async def _tell(self, job: Job, wish: Wish, text: str) -> None:
+        if running := self._running.get(job.id):
+            _fulfil(running, wish, text)
+            return
+        await self.store.send(Letter(job.id, wish, text))
+        if self.signals:
+            await self.signals.send({"server": job.server})
+
+    def _hear(self, signal: Signal) -> None:
+        if signal.get("server") == self.presence.server:
+            self._letters.set()
+
+    async def _attend(self) -> None:
+        """While anything runs, be seen to live and look for letters."""
+        beaten = 0.0
+        while True:
+            await self._busy.wait()
+            try:
+                if self.now() - beaten >= _BEAT_EVERY:
+                    await self.store.beat(self.presence.server)
+                    beaten = self.now()
+                for letter in await self.store.collect(self.presence.server):
+                    if running := self._running.get(letter.job):
+                        _fulfil(running, letter.wish, letter.text)
+            except JuntoError as error:  # the next second may be better
+                _log.warning("jobs not looked after", reason=error.message)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY):
+                    await self._letters.wait()
+            self._letters.clear()
+
+    async def _tidy(self) -> None:
+        """Give up what is lost, and forget what is old; soon after the start, then each minute."""
+        await asyncio.sleep(_BEFORE_TIDYING)
+        while True:
+            try:
+                await self.settle_lost()
+                swept = await self.store.sweep(self.now() - self.bounds.retention)
+                (_log.info if swept else _log.debug)("jobs swept", deleted=swept)
+            except JuntoError as error:
+                _log.warning("jobs not swept", reason=error.message)
+            await asyncio.sleep(_TIDY_EVERY)
+
+    async def _drained(self) -> None:
+        self._closing = True
+        tasks = [each.task for each in self._running.values() if each.task]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self.bounds.drain)
+        for running in list(self._running.values()):
+            running.stop("The server was stopped.")
+        if tasks:
+            await asyncio.wait(tasks, timeout=_STOPPING)
+        for running in list(self._running.values()):
+            _log.warning("a job would not stop", job=running.job.id, tool=running.job.tool)
+            running.ends(Outcome(State.CANCELLED, None, {"code": "Cancelled"}))
+
+    async def _written(self) -> None:
+        """Have everything that is known here in the store, if it takes it."""
+        with contextlib.suppress(JuntoError):  # the journal tries again, and says so
+            await self._journal.flush()
+
+    def _lives(self, server: str, ago: float) -> bool:
+        seen = self.presence.of(server)
+        return ago < _DEAD_AFTER if seen is None else seen
+
+
+def _fulfil(running: Running, wish: Wish, text: str) -> None:
+    match wish:
+        case Wish.CANCEL:
+            running.stop(text)
+        case Wish.ANSWER:
+            running.hears(json.loads(text))
+
+
+@contextlib.asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do `work` beside the block, and stop it with the block."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

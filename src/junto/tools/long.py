@@ -1,0 +1,172 @@
+"""Calls that may be long: each is a job, which the request watches for as long as clients wait."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
+
+from junto.domain.errors import (
+    CancelledCallError,
+    InputOutputError,
+    InvalidInputError,
+    JuntoError,
+    TimeLimitError,
+)
+from junto.domain.jobs import Job, State
+from junto.jobs.running import Outcome, Running
+from junto.jobs.service import Jobs
+from junto.telemetry.logs import Log
+from junto.tools.guard import Guard, crashed, digest
+from junto.tools.slices import Slice, fitting
+from junto.tools.tasks import as_new_task, takes_tasks
+from junto.tools.tool import Call
+
+_log = Log.of("tools")
+
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongCalls:
+    """Runs calls as jobs, and hands over the job where the client would not wait for its end."""
+
+    jobs: Jobs
+    guard: Guard
+    # How long a client waits; one that understands tasks need not.
+    patience: float
+    before_task: float
+    # For how long a job is kept after its end.
+    kept: float
+    # The largest reply that clients show.
+    most_bytes: int
+
+    async def run(
+        self,
+        call: Call,
+        answer: Callable[[Call], Awaitable[Any]],
+        *,
+        background: bool,
+        findable: bool,
+    ) -> Wire:
+        """Run `answer` as a job; return its result or, where it is `findable`, the job itself.
+
+        Raises:
+            InvalidInputError: the call is to go where nobody could find it.
+            MCPError: the work failed in a way that nobody foresaw.
+        """
+        tasks = takes_tasks(call.context)
+        if background and not (tasks or findable):
+            raise InvalidInputError(
+                "background: the tool `job`, which would tell the rest, is switched off here."
+            )
+        running = self.jobs.start(
+            call.caller,
+            call.params.name,
+            digest(call.params.arguments),
+            lambda running: self._outcome(replace(call, job=running), answer),
+        )
+        patience = self.before_task if tasks else self.patience if findable else None
+        try:
+            if background:
+                await self.jobs.detach(running)
+            else:
+                await self._watch(running, call, patience)
+        except BaseException:
+            # Whoever asked will never hear of it, unless they were told already how to find it.
+            if not running.job.detached:
+                running.stop("The client cancelled the call, or hung up.")
+            raise
+        if running.ended.is_set():
+            return await self._reply(running, findable=findable)
+        return as_new_task(running.job, self.kept) if tasks else await self._handle(running.job)
+
+    async def _watch(self, running: Running, call: Call, patience: float | None) -> None:
+        """Pass on what the job says until it has ended, or the client waits no longer."""
+        steps = itertools.count(1)
+        while not running.ended.is_set():
+            try:
+                async with asyncio.timeout(patience):
+                    await _pass_on(running, call, steps)
+            except TimeoutError:
+                if await self._detached(running):
+                    return
+                patience = None
+
+    async def _detached(self, running: Running) -> bool:
+        try:
+            await self.jobs.detach(running)
+        except InputOutputError as error:  # then it is better to wait, and risk the client's clock
+            _log.warning("job not handed over", job=running.job.id, reason=error.message)
+            return False
+        return True
+
+    async def _reply(self, running: Running, *, findable: bool) -> Wire:
+        job = running.job
+        if not (job.state is State.COMPLETED and job.result is not None):
+            raise await self._failure(running)
+        whole = dict(job.result)
+        reply = fitting(job, whole, self.most_bytes) if findable else whole
+        if reply != whole and not await self._detached(running):
+            return whole
+        return reply
+
+    async def _failure(self, running: Running) -> Exception:
+        """Return what ended a job without a result, with what it had said before that."""
+        job, error = running.job, running.job.error or {}
+        if running.failure:
+            return running.failure
+        part = Slice.of(await self.jobs.text(job), 0, self.most_bytes // 2)
+        kind = TimeLimitError if job.state is State.TIMED_OUT else CancelledCallError
+        facts = {"jobId": job.id} | ({"partial": part.text} if part.text else {})
+        return kind(str(error.get("message")), retryable=False, facts=facts)
+
+    async def _handle(self, job: Job) -> Wire:
+        """Return how to find a job that goes on, and what it has said so far."""
+        part = Slice.of(await self.jobs.text(job), 0, self.most_bytes // 2)
+        notice = (
+            f"This goes on as job {job.id}. Call `job` with this jobId and action result for the "
+            "answer; waitSeconds lets it wait for the end."
+        )
+        facts = {"jobId": job.id, "state": job.state, "notice": notice}
+        if part.text:
+            facts |= {"partial": part.text}
+        said = [f"So far:\n{part.text}"] if part.text else []
+        return {
+            "content": [{"type": "text", "text": "\n\n".join([notice, *said])}],
+            "structuredContent": facts,
+            "isError": False,
+        }
+
+    async def _outcome(self, call: Call, answer: Callable[[Call], Awaitable[Any]]) -> Outcome:
+        """Do the work, and say how it ended in a way that can be kept."""
+        try:
+            return Outcome(State.COMPLETED, _plain(await answer(call)))
+        except JuntoError as error:
+            call.work.failure = error
+            result = self.guard.failure(call.params.name, error)
+            late = isinstance(error, TimeLimitError)
+            state = State.TIMED_OUT if late else State.FAILED
+            return Outcome(state, result, result["structuredContent"])
+        except MCPError as error:
+            fault = error
+        except Exception as error:  # noqa: BLE001 - logged, and told as far as may be told
+            fault = crashed(error, "job crashed", tool=call.params.name)
+        call.work.failure = fault
+        return Outcome(State.FAILED, None, {"code": fault.code, "message": fault.message})
+
+
+async def _pass_on(running: Running, call: Call, steps: Iterator[int]) -> None:
+    async with running.watched() as watch, aclosing(watch.news()) as news:
+        async for message in news:
+            await call.progress(next(steps), message=message)
+
+
+def _plain(result: Any) -> Wire:
+    if isinstance(result, BaseModel):
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return dict(result)
