@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bench import answers, engine, memory, serving
+from bench import answers, engine, memory, serving, streaming
 from bench.rows import Row
 
 BENCHMARKS = {
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "answers": answers.rows,
     "engine": engine.rows,
     "memory": memory.rows,
+    "streaming": streaming.rows,
 }
 
 

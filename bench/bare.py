@@ -5,6 +5,7 @@ python -m bench.bare http PORT      serves on loopback
 """
 
 import asyncio
+import os
 import sys
 from datetime import UTC, datetime
 from typing import Any
@@ -30,13 +31,34 @@ async def list_tools(
     return types.ListToolsResult(tools=[TOOL])
 
 
-async def call_tool(_context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    if params.name == "chat":
+        return await stream(context, params.arguments or {})
     now = datetime.now(UTC).replace(microsecond=0)
     facts = {"iso8601": now.isoformat(), "timestamp": int(now.timestamp()), "timezone": "UTC"}
     return types.CallToolResult(
         content=[types.TextContent(text=f"{params.name}: {facts['iso8601']}")],
         structured_content=facts,
     )
+
+
+async def stream(context: Context, arguments: dict[str, Any]) -> types.CallToolResult:
+    """Ask a model on the bare wire, and pass on each word as it comes."""
+    import aiohttp
+    import orjson
+
+    content = [{"type": "text", "text": arguments["message"]}]
+    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": content}]}
+    words: list[str] = []
+    url = f"{os.environ['BENCH_UPSTREAM']}/v1/messages"
+    async with aiohttp.ClientSession() as session, session.post(url, json=body) as response:
+        async for line in response.content:
+            if line.startswith(b"data: "):
+                delta = orjson.loads(line[6:]).get("delta", {})
+                if "text" in delta:
+                    words.append(delta["text"])
+                    await context.session.report_progress(len(words), None, delta["text"])
+    return types.CallToolResult(content=[types.TextContent(text="".join(words))])
 
 
 def server() -> Server[Any]:

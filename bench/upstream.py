@@ -1,15 +1,20 @@
-"""A model API that answers every question with the same 22 words, one event for each."""
+"""A model API that answers every question with the same 22 words, one event for each.
+
+Asked for `stream 500 0.01` it says so many words instead, with a pause after each.
+"""
 
 import asyncio
 import json
+import re
 from typing import Any
 
 from aiohttp import web
 
+_STREAM = re.compile(rb"stream (\d+) ([\d.]+)")
 WORDS = [f"word{number} " for number in range(22)]
 
 
-def _anthropic() -> list[bytes]:
+def _anthropic(words: list[str]) -> list[bytes]:
     block = {"type": "text", "text": ""}
     usage = {"input_tokens": 10, "output_tokens": 1}
     message: dict[str, Any] = {
@@ -32,7 +37,7 @@ def _anthropic() -> list[bytes]:
                 "index": 0,
                 "delta": {"type": "text_delta", "text": word},
             }
-            for word in WORDS
+            for word in words
         ),
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 22}},
@@ -61,17 +66,23 @@ def _openai() -> list[bytes]:
 async def main() -> None:
     def answering(frames: list[bytes]) -> object:
         async def answer(request: web.Request) -> web.StreamResponse:
-            await request.read()
+            asked = await request.read()
+            told, pause = frames, None
+            if found := _STREAM.search(asked):
+                told = _anthropic([f"word{number} " for number in range(int(found[1]))])
+                pause = float(found[2])
             response = web.StreamResponse(headers={"content-type": "text/event-stream"})
             await response.prepare(request)
-            for frame in frames:
+            for frame in told:
                 await response.write(frame)
+                if pause is not None:
+                    await asyncio.sleep(pause)
             return response
 
         return answer
 
     app = web.Application()
-    app.router.add_post("/v1/messages", answering(_anthropic()))  # type: ignore[arg-type]
+    app.router.add_post("/v1/messages", answering(_anthropic(WORDS)))  # type: ignore[arg-type]
     app.router.add_post("/v1/chat/completions", answering(_openai()))  # type: ignore[arg-type]
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

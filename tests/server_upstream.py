@@ -101,7 +101,10 @@ async def _answered(
     upstream.open += 1
     try:
         return await _written(request, response, frames, said)
-    except (asyncio.CancelledError, ConnectionError):
+    except ConnectionError:
+        upstream.hung_up.append(time.monotonic())
+        return response
+    except asyncio.CancelledError:
         upstream.hung_up.append(time.monotonic())
         raise
     finally:

@@ -139,3 +139,35 @@ async def test_whoever_writes_waits_for_another_process_and_fails_nobody(tmp_pat
         other.close()
 
         assert await asyncio.wait_for(writing, 30) == 1
+
+
+OPENS = """
+import asyncio, sys
+from pathlib import Path
+from junto.storage.sqlite.database import Database
+async def main():
+    print("ready", flush=True)
+    sys.stdin.readline()
+    async with Database.opened(Path(sys.argv[1])) as database:
+        await database.read(lambda db: db.execute("SELECT count(*) FROM jobs").fetchone())
+asyncio.run(main())
+"""
+
+
+def test_many_processes_may_open_a_new_file_at_the_same_moment(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPENS, str(tmp_path / "junto.db")]
+    children = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(12)
+    ]
+    for each in children:
+        assert each.stdout
+        each.stdout.readline()
+    for each in children:
+        assert each.stdin
+        each.stdin.write(b"go\n")
+        each.stdin.flush()
+
+    for each in children:
+        each.communicate(timeout=60)
+
+    assert [each.returncode for each in children] == [0] * 12

@@ -124,7 +124,7 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
         stores = stores_of(settings, state, stack)
         conversations = conversations_of(settings, catalog, council, stores.conversations)
-        jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack))
+        jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack), metrics)
         guard = Guard(metrics, redactor)
         surface = _surface(loaded, guard, conversations, jobs, status)
         yield Junto(

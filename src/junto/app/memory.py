@@ -16,6 +16,7 @@ from junto.providers.catalog.catalog import Catalog
 from junto.providers.provider import Provider
 from junto.settings.tree import Settings
 from junto.storage.lazily import Lazily
+from junto.telemetry.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,15 @@ def signals_of(settings: Settings, stack: AsyncExitStack) -> Signals | None:
     return RedisSignals(Lazily(lambda: connected(url), stack))
 
 
-def jobs_of(settings: Settings, store: JobStore, state: Path, signals: Signals | None) -> Jobs:
+def jobs_of(
+    settings: Settings, store: JobStore, state: Path, signals: Signals | None, metrics: Metrics
+) -> Jobs:
     """Return the service that runs what may be long."""
     chosen = settings.jobs
     return Jobs(
         store=store,
         signals=signals,
+        metrics=metrics,
         presence=Presence(state / "servers", new_id()),
         bounds=Bounds(
             concurrent=chosen.concurrent,

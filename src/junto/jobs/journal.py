@@ -42,6 +42,10 @@ class Journal(Writer):
         self.soon(running)
         self._urgent.set()
 
+    def unwritten(self, id_: str) -> Running | None:
+        """Return a job of which something could not be written down yet."""
+        return self._dirty.get(id_)
+
     async def flush(self) -> None:
         """Write down everything that is known now.
 

@@ -16,6 +16,7 @@ from junto.jobs.journal import Journal
 from junto.jobs.presence import Presence
 from junto.jobs.running import Outcome, Running
 from junto.telemetry.logs import Log
+from junto.telemetry.metrics import Metrics
 
 _log = Log.of("jobs")
 
@@ -57,6 +58,7 @@ class Jobs:
     presence: Presence
     bounds: Bounds = Bounds()
     signals: Signals | None = None
+    metrics: Metrics = field(default_factory=Metrics)
     now: Callable[[], float] = time.time
     _journal: Journal = field(init=False)
     _running: dict[str, Running] = field(default_factory=dict, init=False)
@@ -96,6 +98,7 @@ class Jobs:
         )
         running = Running(job, self._journal, self.now)
         self._running[job.id] = running
+        self.metrics.job_began(tool)
         self._busy.set()
         self._journal.at_once(running)
         running.task = asyncio.create_task(self._run(running, work), name=f"job {job.id}")
@@ -117,9 +120,9 @@ class Jobs:
             NotFoundError: there is none.
         """
         wanted = canonical(id_)
-        running = self._running.get(wanted)
+        await self._written()
+        running = self._running.get(wanted) or self._journal.unwritten(wanted)
         if running and running.job.owner == owner:
-            await self._written()
             now = running.job.ended or self.now()
             return replace(running.job, updated=now)
         found = await self.store.find(owner, wanted)
@@ -224,6 +227,7 @@ class Jobs:
             outcome = Outcome(State.FAILED, None, facts)
         running.ends(outcome)
         self._running.pop(running.job.id, None)
+        self.metrics.job_ended(running.job.tool, running.job.state)
         if not self._running:
             self._busy.clear()
 

@@ -1,6 +1,7 @@
 """What a watcher hears of a job: often enough to know that it lives; never a flood."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ class Watch:
     _words: list[str] = field(default_factory=list, init=False)
     _note: str | None = field(default=None, init=False)
     _fresh_note: bool = field(default=False, init=False)
+    _told: float = field(default=0.0, init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -39,32 +41,56 @@ class Watch:
 
     async def news(self) -> AsyncGenerator[str]:
         """Yield what is new, as soon as it may be told, until the job has ended."""
-        began, told = self.now(), 0.0
-        while not self._over.is_set():
-            if await _within(self._news, BEAT):
-                await _within(self._over, told + PAUSE - self.now())
+        began = self._told = self.now()
+        pause = 0.0  # before the first words there is none
+        alarm = _Alarm(self)
+        try:
+            while not self._over.is_set():
+                await self._news.wait()
+                await self._rest(self._told + pause - self.now())
+                self._news.clear()
                 message = self._taken()
-            else:
-                message = f"{self._note or 'still working'} ({self.now() - began:.0f} s)"
-            if message:
-                told = self.now()
-                yield message
+                if not message and self.now() - self._told >= BEAT:
+                    message = f"{self._note or 'still working'} ({self.now() - began:.0f} s)"
+                if message:
+                    self._told, pause = self.now(), PAUSE
+                    yield message
+        finally:
+            alarm.off()
         if words := "".join(self._words):
             yield words
 
+    def silence(self) -> float:
+        """Wake the watcher if it has heard nothing for long; return when to look again."""
+        left = self._told + BEAT - self.now()
+        if left > 0:
+            return left
+        self._news.set()
+        return BEAT
+
     def _taken(self) -> str:
-        self._news.clear()
         words, note = self._words, f"{self._note} …" if self._fresh_note else ""
         self._words, self._fresh_note = [], False
         return "".join(words) or note
 
+    async def _rest(self, seconds: float) -> None:
+        """Wait so long, unless the job ends before."""
+        if seconds > 0 and not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._over.wait()
 
-async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event so long and no longer; return whether it has come."""
-    if event.is_set() or seconds <= 0:
-        return event.is_set()
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False
+
+class _Alarm:
+    """Looks after a watch now and then: cheaper than a clock around each of its waits."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch, self._loop = watch, asyncio.get_running_loop()
+        self._timer = self._loop.call_later(BEAT, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = self._loop.call_later(self._watch.silence(), self._ring)
+
+    def off(self) -> None:
+        """Ring no more."""
+        self._timer.cancel()

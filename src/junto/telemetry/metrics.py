@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry, Counter, Histogram
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -55,6 +55,20 @@ class Metrics:
             "How long calls of a tool took.",
             ["tool"],
             registry=self.registry,
+        )
+
+    @cached_property
+    def _jobs(self) -> "tuple[Gauge, Counter]":
+        from prometheus_client import Counter, Gauge
+
+        return (
+            Gauge("junto_jobs", "Jobs that have not ended.", ["tool"], registry=self.registry),
+            Counter(
+                "junto_jobs_ended_total",
+                "Jobs that have ended, by their state.",
+                ["tool", "state"],
+                registry=self.registry,
+            ),
         )
 
     @cached_property
@@ -116,6 +130,15 @@ class Metrics:
         """Count one call of a tool."""
         self._calls.labels(tool, outcome).inc()
         self._duration.labels(tool).observe(seconds)
+
+    def job_began(self, tool: str) -> None:
+        """Count one job more."""
+        self._jobs[0].labels(tool).inc()
+
+    def job_ended(self, tool: str, state: str) -> None:
+        """Count one job less."""
+        self._jobs[0].labels(tool).dec()
+        self._jobs[1].labels(tool, state).inc()
 
     def exposition(self) -> bytes:
         """Return all numbers as Prometheus reads them."""

@@ -81,7 +81,7 @@ class LongCalls:
             if not running.job.detached:
                 running.stop("The client cancelled the call, or hung up.")
             raise
-        if running.ended.is_set():
+        if running.ended.is_set() and not background:
             return await self._reply(running, findable=findable)
         return as_new_task(running.job, self.kept) if tasks else await self._handle(running.job)
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from junto.storage.migrations import migrations, missing
 _READERS = 4
 # How long a writer waits for another process that is writing; a turn takes milliseconds.
 _BUSY_SECONDS = 60.0
+_LOOK_AGAIN = 0.01
 
 T = TypeVar("T")
 
@@ -108,8 +110,8 @@ def _connected(target: str) -> sqlite3.Connection:
         target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     connection.row_factory = sqlite3.Row
+    _patiently(connection, "PRAGMA journal_mode = WAL")
     for pragma in (
-        "journal_mode = WAL",
         "synchronous = FULL",  # an answered turn survives the power going out, too
         "foreign_keys = ON",
         "temp_store = MEMORY",
@@ -117,6 +119,20 @@ def _connected(target: str) -> sqlite3.Connection:
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Execute what does not wait by itself while another process opens the same new file."""
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_LOOK_AGAIN)
+        else:
+            return
 
 
 def _migrated(connection: sqlite3.Connection) -> None:
