@@ -16,7 +16,8 @@ from junto.tools.parts import Files, Parts, message_of
 from junto.tools.tool import Call, Group, Hints, LongArguments, Result, Tool
 
 _ASKING = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
-_ID = r"^[\w\"'.:-]{1,128}$"
+_ID = r"^[\w\"'.:-]+$"
+_MOST_ID = 128
 
 
 class UsedTokens(Result):
@@ -51,7 +52,10 @@ class Chat(LongArguments):
 
     message: str = Field(description="What to say to the model.")
     conversation_id: str | None = Field(
-        None, pattern=_ID, description="Go on with this conversation; a new one begins without."
+        None,
+        pattern=_ID,
+        max_length=_MOST_ID,
+        description="Go on with this conversation; a new one begins without.",
     )
     model_id: str | None = Field(
         None, description="The model to ask. Another than before answers on a branch with a new id."
@@ -89,7 +93,10 @@ class Query(LongArguments):
 
     prompt: str = Field(description="The question.")
     session_id: str | None = Field(
-        None, pattern=_ID, description="Go on with this session; an unknown id begins a new one."
+        None,
+        pattern=_ID,
+        max_length=_MOST_ID,
+        description="Go on with this session; an unknown id begins a new one.",
     )
     parts: Parts | None = Field(None, description="Images, PDF or texts to look at.")
     model_id: str | None = Field(None, description="The model to ask.")
