@@ -24,7 +24,7 @@ ENVELOPE = {
 SECONDS = 60
 
 # Every tool that is offered when nothing is configured, in its order.
-TOOLS = [
+HTTP_TOOLS = [
     "chat",
     "query",
     "list_models",
@@ -34,6 +34,17 @@ TOOLS = [
     "job",
     "current_time",
     "get_env",
+]
+# Those that work on this machine are only for who started it.
+TOOLS = [
+    *HTTP_TOOLS,
+    "read_file",
+    "list_files",
+    "get_file_info",
+    "http_get",
+    "write_file",
+    "delete_file",
+    "execute_command",
 ]
 
 Json = dict[str, Any]

@@ -101,12 +101,9 @@ async def _answered(
     upstream.open += 1
     try:
         return await _written(request, response, frames, said)
-    except ConnectionError:
+    except (asyncio.CancelledError, ConnectionError):
         upstream.hung_up.append(time.monotonic())
-        return response
-    except asyncio.CancelledError:
-        upstream.hung_up.append(time.monotonic())
-        raise
+        raise asyncio.CancelledError from None  # the server takes it for an end, not a fault
     finally:
         upstream.open -= 1
 

@@ -38,6 +38,7 @@ from junto.tools.surface import Surface
 from junto.tools.tasks import Tasks
 from junto.transport.http import Views, application, listening, serve_http
 from junto.transport.protocol import server_of
+from junto.transport.stopping import Stopping
 from tests.conformance.fixture_tasks import ask_before_the_task
 from tests.conformance.fixture_tools import BUS, TOOLS
 from tests.conformance.shared import PNG, Context, ask, embedded, filled, form
@@ -196,7 +197,10 @@ async def main() -> None:
         jobs = Jobs(store=store, presence=Presence(folder / "servers", new_id()))
         await stack.enter_async_context(jobs.open())
         print(listener.getsockname()[1], flush=True)  # noqa: T201 - for whoever started us
-        await serve_http(application(fixture_server(jobs), views, options), listener, options)
+        stopping = Stopping()
+        stack.enter_context(stopping.heard())
+        app = application(fixture_server(jobs), views, options)
+        await serve_http(app, listener, options, stopping)
 
 
 if __name__ == "__main__":

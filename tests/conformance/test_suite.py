@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import SECONDS, TOOLS, HttpClient, clean_environment
+from tests.clients import HTTP_TOOLS, SECONDS, TOOLS, HttpClient, clean_environment
 from tests.server_upstream import served_upstream
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +133,8 @@ def test_the_inspector_finds_nothing_to_mend(
     called = inspected(tmp_path, *options, "--method", "tools/call", "--tool-name", "current_time")
 
     assert listed.returncode == 0, listed.stderr
-    assert len(json.loads(listed.stdout)["tools"]) == len(TOOLS)
+    expected = TOOLS if transport == "stdio" else HTTP_TOOLS
+    assert len(json.loads(listed.stdout)["tools"]) == len(expected)
     assert called.returncode == 0, called.stderr
     assert json.loads(called.stdout)["structuredContent"]["timezone"] == "UTC"
 

@@ -358,20 +358,107 @@ async def test_a_server_elsewhere_is_dead_when_it_was_silent_for_long(
         assert (await there.find(ME, running.job.id)).state is State.LOST
 
 
+async def test_a_job_that_was_given_up_elsewhere_is_stopped_here(tmp_path: Path) -> None:
+    async with stored(tmp_path) as store, serving(tmp_path, store=store) as jobs:
+        running = begun(jobs)
+        await jobs.detach(running)
+        await store.lose(running.job.server, 1.0, {"code": "Lost"})
+
+        running.says("more")
+        async with asyncio.timeout(20):
+            await running.ended.wait()
+
+        found = await store.find(ME, running.job.id)
+        assert found
+        assert found.state is State.LOST
+
+
+async def test_a_job_that_is_stopped_before_its_first_step_ends_all_the_same(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as jobs:
+        running = begun(jobs)
+        running.stop("at once")
+        async with asyncio.timeout(20):
+            await running.ended.wait()
+            job = await jobs.find(ME, running.job.id)
+
+        assert job.state is State.CANCELLED
+        assert jobs.count == 0
+
+
+async def test_hurrying_cuts_the_drain_short(tmp_path: Path) -> None:
+    async with asyncio.timeout(20):
+        async with serving(tmp_path, drain=600) as jobs:
+            running = begun(jobs)
+            asyncio.get_running_loop().call_later(0.05, jobs.hurry)
+
+    async with stored(tmp_path) as store:
+        job = await store.find(ME, running.job.id)
+        assert job
+        assert job.state is State.CANCELLED
+
+
+async def test_signs_of_servers_that_died_idle_are_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "servers"
+    folder.mkdir(mode=0o700)
+    old, young = folder / "0ld", folder / "y0ung"
+    for sign in (old, young):
+        sign.touch()
+    os.utime(old, (1, 1))
+    async with serving(tmp_path) as jobs:
+        begun(jobs)
+        os.utime(folder / jobs.presence.server, (1, 1))
+
+        jobs.presence.tidy()
+
+        assert {sign.name for sign in folder.iterdir()} == {"y0ung", jobs.presence.server}
+
+
+class Stuck:
+    """A store that never answers while it is stuck."""
+
+    def __init__(self, inner: JobStore) -> None:
+        self.inner, self.free = inner, asyncio.Event()
+        self.free.set()
+
+    async def write(self, records: Sequence[Record]) -> frozenset[str]:
+        await self.free.wait()
+        return await self.inner.write(records)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+
+async def test_a_store_that_is_stuck_holds_up_neither_cancelling_nor_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_STORE_PATIENCE", 0.05)
+    monkeypatch.setattr("junto.jobs.journal._LAST_SECONDS", 0.05)
+    async with stored(tmp_path) as store, asyncio.timeout(20):
+        stuck = Stuck(store)
+        async with serving(tmp_path, store=stuck) as jobs:  # type: ignore[arg-type]
+            running = begun(jobs)
+            await jobs.detach(running)
+            stuck.free.clear()
+
+            assert (await jobs.cancel(ME, running.job.id, "now")).state is State.CANCELLED
+
+
 class Moody:
     """A store that fails as often as it is told to."""
 
     def __init__(self, inner: JobStore) -> None:
         self.inner, self.failures = inner, 0
 
-    async def write(self, records: Sequence[Record]) -> None:
+    async def write(self, records: Sequence[Record]) -> frozenset[str]:
         if self.failures:
             self.failures -= 1
             # Half of the time it was written all the same, and only the answer was lost.
             if self.failures % 2:
                 await self.inner.write(records)
             raise InputOutputError("The database is moody.", retryable=True)
-        await self.inner.write(records)
+        return await self.inner.write(records)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.inner, name)

@@ -1,6 +1,7 @@
 """What every store of jobs must do, in a file, in memory and in PostgreSQL."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -49,7 +50,7 @@ async def test_a_record_is_kept_with_all_that_belongs_to_it(store: JobStore) -> 
         started=101.0,
         ended=102.5,
         usage={"inputTokens": 3},
-        result={"content": [{"type": "text", "text": "a\0\ud800 ☃"}], "isError": True},
+        result={"content": [{"type": "text", "text": "a\0 ☃"}], "isError": True},
         error={"code": "X"},
         asks={"k": {"method": "m"}},
     )
@@ -68,12 +69,13 @@ async def test_only_its_owner_finds_a_job(store: JobStore) -> None:
     assert await store.find(ME, "j2") is None
 
 
-async def test_the_latest_jobs_come_first(store: JobStore) -> None:
-    jobs = [fresh(f"j{n}", created=100.0 + n) for n in range(4)]
+async def test_the_latest_jobs_come_first_and_without_what_may_be_large(store: JobStore) -> None:
+    jobs = [fresh(f"j{n}", created=100.0 + n, result={"a": 1}) for n in range(4)]
 
     await store.write([Record(job) for job in jobs])
 
-    assert [job.id for job in await store.recent(ME, 3)] == ["j3", "j2", "j1"]
+    recent = await store.recent(ME, 3)
+    assert [(job.id, job.result) for job in recent] == [("j3", None), ("j2", None), ("j1", None)]
 
 
 async def test_writing_twice_is_the_same_as_once(store: JobStore) -> None:
@@ -108,8 +110,9 @@ async def test_what_is_lost_stays_lost(store: JobStore) -> None:
     await store.write([Record(running, (entry(1),)), Record(fresh("j2", server="s2"))])
 
     lost = await store.lose("s1", 120.0, {"code": "Lost"})
-    await store.write([Record(ended(running, at=130.0), (entry(2, "late"),))])
+    told = await store.write([Record(ended(running, at=130.0), (entry(2, "late"),))])
 
+    assert told == {"j1"}
     found = await store.find(ME, "j1")
     assert lost == 1
     assert found
@@ -146,7 +149,10 @@ async def test_servers_with_unfinished_jobs_are_known_with_their_last_sign(store
     await store.beat("s1")
     await store.beat("s2")
     heard = await store.unfinished()
+    # A job that was written just now shows that its server lives, too.
+    await store.write([Record(fresh("j3", server="s3", updated=time.time()))])
 
+    assert (await store.unfinished())["s3"] < 60
     assert set(silent) == set(heard) == {"s1"}
     assert silent["s1"] > 1000
     assert heard["s1"] < 60

@@ -5,6 +5,7 @@ import itertools
 import json
 import signal
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -46,6 +47,9 @@ def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, 
         home,
         JUNTO_MODELS=json.dumps([a, b]),
         JUNTO_JOBS_DRAIN="0",
+        JUNTO_LIMITS_REQUESTS_PER_MINUTE="100000",
+        JUNTO_LIMITS_TOKENS_PER_MINUTE="100000000",
+        JUNTO_LIMITS_CONCURRENT="1000",
         JUNTO_STDIO_DRAIN="1",
         JUNTO_HTTP_DRAIN="1",
         **more,
@@ -378,6 +382,98 @@ def test_whoever_cancels_closes_the_providers_socket_within_a_fifth_of_a_second(
     assert upstream.open == 0
     # The machine may be busy with something else for a moment, but not each time.
     assert min(took) < 0.2, took
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("drain", ["600", "0"], ids=["twice", "once"])
+def test_a_signal_to_the_http_server_ends_jobs_in_order(
+    tmp_path: Path, upstream: ServedUpstream, number: int, drain: str
+) -> None:
+    variables = environment(tmp_path, upstream) | {"JUNTO_JOBS_DRAIN": drain}
+    with http_server(junto("serve", "--port", "0"), variables, tmp_path) as (client, process):
+        id_ = called(client, "chat", message="drip", background=True)["jobId"]
+        until(lambda: upstream.open)
+        process.send_signal(number)
+        if drain == "600":
+            until(lambda: _refuses(client))
+            time.sleep(0.5)  # so that the second comes while jobs are waited for
+            process.send_signal(number)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+    with stdio(tmp_path, upstream) as later:
+        assert called(later, "job", jobId=id_)["state"] == "cancelled"
+
+
+def _refuses(client: HttpClient) -> bool:
+    try:
+        client.get("/health")
+    except OSError:
+        return True
+    return False
+
+
+def test_a_client_that_closes_our_input_and_then_insists_leaves_no_job(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    variables = environment(tmp_path, upstream) | {"JUNTO_JOBS_DRAIN": "600"}
+    with child(junto("mcp"), variables, tmp_path) as client:
+        id_ = called(client, "chat", message="drip", background=True)["jobId"]
+        until(lambda: upstream.open)
+        assert client.process.stdin
+        client.process.stdin.close()
+        time.sleep(1)  # as clients do
+        client.process.send_signal(signal.SIGTERM)
+        assert client.process.wait(30) == 0
+
+    with stdio(tmp_path, upstream) as later:
+        assert called(later, "job", jobId=id_)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_who_cancels_at_the_moment_of_the_hand_over_leaves_no_job_that_nobody_knows(
+    tmp_path: Path, upstream: ServedUpstream, *, background: bool
+) -> None:
+    calls = 60
+    with stdio(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.05") as client:
+        answered = set()
+        for number in range(100, 100 + calls):
+            arguments = {"message": "drip", "background": background}
+            client.send(request(number, "tools/call", name="chat", arguments=arguments))
+            time.sleep((number % 12) / 1000 + (0 if background else 0.045))
+            client.send(notification("notifications/cancelled", requestId=number))
+        # Whatever was answered comes before this.
+        client.send(request(1, "tools/call", name="current_time", arguments={}))
+        while (message := client.receive())["id"] != 1:
+            answered.add(message["result"]["structuredContent"]["jobId"])
+        until(lambda: upstream.open <= len(answered))
+
+        running = upstream.open
+    until(lambda: upstream.open == 0)
+
+    assert running <= len(answered) < calls
+
+
+def test_a_cancelled_call_either_kept_its_turn_and_says_so_or_kept_nothing(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    calls = 60
+    with stdio(tmp_path, upstream) as client:
+        called(client, "chat", message="say warm")
+        for number in range(100, 100 + calls):
+            arguments = {"message": "say quick"}
+            client.send(request(number, "tools/call", name="chat", arguments=arguments))
+            time.sleep((number % 20) / 1500)
+            client.send(notification("notifications/cancelled", requestId=number))
+        client.finish()
+
+    with contextlib.closing(sqlite3.connect(tmp_path / "data/junto/junto.db")) as database:
+        [(kept,)] = database.execute("SELECT count(*) FROM conversations").fetchall()
+        [(completed,)] = database.execute(
+            "SELECT count(*) FROM jobs WHERE state = 'completed'"
+        ).fetchall()
+    assert kept == completed
+    assert completed < calls + 1
 
 
 def test_a_shutdown_closes_the_providers_socket(tmp_path: Path, upstream: ServedUpstream) -> None:

@@ -28,6 +28,7 @@ from junto.transport.descriptors import claim
 from junto.transport.http import Views, application, listening, serve_http
 from junto.transport.protocol import server_of
 from junto.transport.stdio import serve_stdio
+from junto.transport.stopping import Stopping
 
 
 class Odd(Arguments):
@@ -114,17 +115,24 @@ def surface() -> Surface:
 async def over_http(*, json_only: bool) -> None:
     options = Http(port=0, drain=1, request_timeout=3, max_body_bytes=100_000, json_only=json_only)
     views = Views(health=lambda: {"status": "ok"}, metrics=bytes, page=str)
-    with listening(options) as listener:
+    stopping = Stopping()
+    with listening(options) as listener, stopping.heard():
         tell(f"serves MCP at http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
-        await serve_http(application(server_of(surface()), views, options), listener, options)
+        app = application(server_of(surface()), views, options)
+        await serve_http(app, listener, options, stopping)
+
+
+async def over_stdio(drain: float) -> None:
+    wire, stopping = claim(), Stopping()
+    with stopping.heard():
+        server = server_of(surface())
+        await serve_stdio(server, wire, stopping, drain=drain, most_bytes=100_000)
 
 
 def main() -> None:
     with logging_to(Sinks("warning"), Redactor()):
         if sys.argv[1] == "stdio":
-            wire = claim()
-            server = server_of(surface())
-            asyncio.run(serve_stdio(server, wire, drain=float(sys.argv[2]), most_bytes=100_000))
+            asyncio.run(over_stdio(float(sys.argv[2])))
         else:
             asyncio.run(over_http(json_only=sys.argv[1] == "json"))
 

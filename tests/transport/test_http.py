@@ -15,7 +15,15 @@ import pytest
 from junto.domain.errors import ConfigurationError, NetworkError
 from junto.settings.tree import Http
 from junto.transport.http import listening
-from tests.clients import SECONDS, TOOLS, HttpClient, Reply, clean_environment, http_server, junto
+from tests.clients import (
+    HTTP_TOOLS,
+    SECONDS,
+    HttpClient,
+    Reply,
+    clean_environment,
+    http_server,
+    junto,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +50,7 @@ def test_one_endpoint_answers_every_era_in_plain_json(served: HttpClient) -> Non
         assert reply.headers["content-type"] == "application/json"
         assert "mcp-session-id" not in reply.headers
         names = [tool["name"] for tool in reply.json()["result"]["tools"]]
-        assert names == TOOLS
+        assert names == HTTP_TOOLS
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])

@@ -1,7 +1,6 @@
 """A running Junto, built from settings and taken down again: where the parts meet."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from junto import __version__
+from junto.app.kit import kit_of, roots_of
 from junto.app.memory import conversations_of, jobs_of, signals_of, stores_of
 from junto.app.models import catalog_of, council_of, refreshed_lists
 from junto.conversation.reading import Reader
@@ -16,22 +16,21 @@ from junto.conversation.service import Conversations
 from junto.conversation.sweeping import Sweeper
 from junto.jobs.service import Jobs
 from junto.kit.attachments import Attachments
-from junto.kit.environment import Environment
+from junto.kit.files import Files
 from junto.providers.catalog.catalog import Catalog
 from junto.providers.deferred import Deferred
 from junto.providers.provider import Provider
-from junto.security.paths import Roots
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
 from junto.settings.showing import as_facts, secrets_in
-from junto.settings.tree import LogOutput, Settings
+from junto.settings.tree import LogOutput, Reach, Settings
 from junto.telemetry.logs import Log, Sinks, logging_to
 from junto.telemetry.metrics import Metrics
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
+from junto.tools.files import file_template
 from junto.tools.guard import Guard
 from junto.tools.jobs import job
-from junto.tools.kit import current_time, get_env
 from junto.tools.long import LongCalls
 from junto.tools.memory import conversation_history, list_conversations, search_history
 from junto.tools.models import list_models
@@ -54,6 +53,7 @@ _ABOUT_TOOLS = {
     "job": "A long call goes on as a job, which job finds; background: true asks for that.",
     "search_history": "search_history finds what was said before.",
     "current_time": "current_time tells the time in any zone.",
+    "read_file": "read_file and its like reach only the allowed folders.",
     "get_env": "get_env reads one environment variable of the server; secrets are never shown.",
 }
 _ABOUT_ALL = """\
@@ -106,7 +106,7 @@ async def _refreshed(catalog: Catalog) -> None:
 
 
 @contextmanager
-def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
+def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> Iterator[Junto]:
     """Build a Junto from settings, with its logs open, and take it down at the end.
 
     Raises:
@@ -126,7 +126,8 @@ def running(loaded: Loaded, *, default_level: str) -> Iterator[Junto]:
         conversations = conversations_of(settings, catalog, council, stores.conversations)
         jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack), metrics)
         guard = Guard(metrics, redactor)
-        surface = _surface(loaded, guard, conversations, jobs, status)
+        services = _Services(conversations, jobs, status)
+        surface = _surface(loaded, guard, services, reach)
         yield Junto(
             settings, surface, metrics, status, catalog, council, conversations, jobs, stack
         )
@@ -155,25 +156,21 @@ def state_directory(settings: Settings) -> Path:
     return platformdirs.user_data_path("junto", appauthor=False)
 
 
-def _working_directory() -> tuple[Path, ...]:
-    try:
-        return (Path.cwd(),)
-    except FileNotFoundError:  # somebody has removed it under us
-        return ()
+@dataclass(frozen=True, slots=True)
+class _Services:
+    conversations: Conversations
+    jobs: Jobs
+    status: Status
 
 
-def _surface(
-    loaded: Loaded,
-    guard: Guard,
-    conversations: Conversations,
-    jobs: Jobs,
-    status: Status,
-) -> Surface:
+def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) -> Surface:
+    conversations, jobs = services.conversations, services.jobs
     settings, catalog, redactor = loaded.settings, conversations.catalog, guard.redactor
     chosen = settings.jobs
     page = settings.tools.page_size
     reader = Reader(conversations, settings.conversations.truncate_limit)
-    files = Attachments(Roots.of(settings.tools.roots or _working_directory()))
+    roots = roots_of(settings)
+    files = Attachments(roots)
     remembering: tuple[Tool[Any], ...] = (
         conversation_history(reader),
         list_conversations(reader),
@@ -185,8 +182,7 @@ def _surface(
         list_models(catalog),
         *(remembering if conversations.store else ()),
         job(jobs, chosen.reply_bytes),
-        current_time(settings.tools.timezone),
-        get_env(Environment(os.environ, redactor)),
+        *kit_of(settings, roots, redactor, reach),
     )
     long = LongCalls(
         jobs=jobs,
@@ -206,8 +202,11 @@ def _surface(
         instructions=_instructions(registry),
         tools=registry,
         resources=Resources(
-            (config_resource(as_facts(loaded)), health_resource(status)),
-            (conversation_template(reader),) if conversations.store else (),
+            (config_resource(as_facts(loaded)), health_resource(services.status)),
+            (
+                *((conversation_template(reader),) if conversations.store else ()),
+                *(() if reach is Reach.NONE else (file_template(Files(roots)),)),
+            ),
             page=page,
         ),
         prompts=prompts,
@@ -217,5 +216,9 @@ def _surface(
             {"id": conversation_ids(reader)} if conversations.store else None,
         ),
         redactor=redactor,
-        tasks=Tasks(jobs, kept=chosen.retention, most_bytes=chosen.reply_bytes),
+        tasks=Tasks(
+            jobs,
+            kept=chosen.retention,
+            most_bytes=chosen.reply_bytes if "job" in registry.names else None,
+        ),
     )

@@ -14,13 +14,14 @@ from junto.settings import Loaded
 from junto.transport import page
 from junto.transport.http import Views, application, listening, serve_http
 from junto.transport.protocol import server_of
+from junto.transport.stopping import Stopping
 
 
 def serve(loaded: Loaded) -> None:
     """Serve whoever connects, until a signal comes."""
-    with running(loaded, default_level="info") as junto:
-        # uvicorn finishes what is running, then raises the signal again for whoever comes after
-        # it. Before it has started, the signal ends us just the same.
+    reach = loaded.settings.tools.over_http
+    with running(loaded, default_level="info", reach=reach) as junto:
+        # Until somebody listens for it, the signal ends us just the same.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(_served(junto))
@@ -38,11 +39,13 @@ async def _served(junto: Junto) -> None:
     )
     app = application(server_of(junto.surface), views, options, junto.jobs.signals)
     settled()
-    with listening(options) as listener:
+    stopping = Stopping()
+    with listening(options) as listener, stopping.heard():
         host, port = listener.getsockname()[:2]
         base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         click.echo(f"Junto {__version__} serves MCP at {base}/mcp", err=True)
         click.echo(f"Open {base}/ to see how to connect a client; Ctrl-C stops.", err=True)
         say_who_answers(junto.catalog)
         async with junto.open():
-            await serve_http(app, listener, options)
+            await serve_http(app, listener, options, stopping)
+            stopping.tell(junto.jobs.hurry)

@@ -19,6 +19,7 @@ def serve(loaded: Loaded) -> None:
     from junto.cli.notices import say_who_answers
     from junto.transport.protocol import server_of
     from junto.transport.stdio import serve_stdio
+    from junto.transport.stopping import Stopping
 
     if person:
         click.echo(
@@ -31,10 +32,17 @@ def serve(loaded: Loaded) -> None:
         server, options = server_of(junto.surface), junto.settings.stdio
 
         async def served(junto: Junto) -> None:
-            async with junto.open():
-                await serve_stdio(
-                    server, wire, drain=options.drain, most_bytes=options.max_line_bytes
-                )
+            stopping = Stopping()
+            with stopping.heard():
+                async with junto.open():
+                    await serve_stdio(
+                        server,
+                        wire,
+                        stopping,
+                        drain=options.drain,
+                        most_bytes=options.max_line_bytes,
+                    )
+                    stopping.tell(junto.jobs.hurry)
 
         settled()
         asyncio.run(served(junto))

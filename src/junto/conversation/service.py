@@ -24,6 +24,7 @@ from junto.domain.questions import Answer, Effort, Event, Finished, Question
 from junto.providers.catalog.catalog import Catalog, Offer
 from junto.providers.provider import Provider
 from junto.settings.tree import Answers
+from junto.storage.surely import finished
 
 _TITLE = 60
 # For a model of which nobody says how much it holds.
@@ -102,7 +103,8 @@ class Conversations:
             raise ModelError("The model said nothing.", retryable=True)
         data = await checked(answer.message.text, request.schema)
         cost = self._cost(answer)
-        kept, conflict = await self._kept(conversation, request.message, answer, cost)
+        # Whoever stops it now comes too late: half a turn is never kept, nor one without its call.
+        kept, conflict = await finished(self._kept(conversation, request.message, answer, cost))
         yield Reply(
             answer=answer,
             conversation_id=kept,

@@ -100,10 +100,10 @@ class Letter:
 class JobStore(Protocol):
     """Keeps the records of jobs, for all servers that share it."""
 
-    async def write(self, records: Sequence[Record]) -> None:
+    async def write(self, records: Sequence[Record]) -> frozenset[str]:
         """Write down what is new, in one step; to do so twice is the same as once.
 
-        A job that has ended, because somebody gave it up as lost, stays as it is.
+        A job that somebody gave up as lost stays as it is; return the ids of those.
         """
         ...
 
@@ -112,7 +112,7 @@ class JobStore(Protocol):
         ...
 
     async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
-        """Return the latest jobs of `owner`, the newest first."""
+        """Return the latest jobs of `owner`, the newest first, without their results."""
         ...
 
     async def entries(self, id_: str, after: int, limit: int) -> tuple[Entry, ...]:

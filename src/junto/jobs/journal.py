@@ -16,7 +16,7 @@ _log = Log.of("jobs")
 
 # What is said between two writings is lost if the process is killed.
 _EVERY = 0.5
-_LAST_TRIES = 3
+_LAST_SECONDS = 5.0
 
 
 @dataclass(eq=False, slots=True)
@@ -60,7 +60,7 @@ class Journal(Writer):
             if not news:
                 return
             try:
-                await self.store.write([record for _, record in news])
+                lost = await self.store.write([record for _, record in news])
             except BaseException:
                 for running, _ in news:
                     running.forgot()
@@ -69,6 +69,8 @@ class Journal(Writer):
                 raise
             for running, record in news:
                 running.wrote(record)
+                if running.job.id in lost:
+                    running.stop("Another server has given it up as lost.")
 
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -91,10 +93,12 @@ class Journal(Writer):
                 await asyncio.sleep(self.every)
 
     async def _finish(self) -> None:
-        for _ in range(_LAST_TRIES):
-            if await self._tried():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_SECONDS):
+                while not await self._tried():  # noqa: ASYNC110 - the store, not we, must change
+                    await asyncio.sleep(self.every)
                 return
-            await asyncio.sleep(self.every)
+        _log.warning("jobs were not written down in time", jobs=len(self._dirty))
 
     async def _tried(self) -> bool:
         try:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from junto.security.locks import opened, taken
 from junto.telemetry.logs import Log
 
 _log = Log.of("jobs")
+
+# A sign as young as this may belong to a server that is about to take its lock.
+_FRESH = 60.0
 
 
 @dataclass(eq=False, slots=True)
@@ -28,10 +32,9 @@ class Presence:
             return
         try:
             self._held = opened(private_folder(self.folder) / self.server)
+            taken(self._held, fcntl.LOCK_EX)
         except (OSError, JuntoError) as error:
             _log.warning("no sign of life can be left", folder=str(self.folder), reason=str(error))
-        else:
-            taken(self._held, fcntl.LOCK_EX)
 
     def hide(self) -> None:
         """Take the sign away, once nothing is left that could be lost."""
@@ -52,6 +55,15 @@ class Presence:
             return not taken(fd, fcntl.LOCK_EX)
         finally:
             os.close(fd)
+
+    def tidy(self) -> None:
+        """Remove the signs of servers that are gone."""
+        with contextlib.suppress(OSError):
+            old = time.time() - _FRESH
+            signs = [sign for sign in self.folder.iterdir() if sign.stat().st_mtime < old]
+            for sign in signs:
+                if self.of(sign.name) is False:
+                    self.forget(sign.name)
 
     def forget(self, server: str) -> None:
         """Remove the sign of a server that is gone."""

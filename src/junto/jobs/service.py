@@ -8,7 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from junto.domain.errors import JuntoError, NoRoomError, NotFoundError, TimeLimitError
+from junto.domain.errors import (
+    InputOutputError,
+    JuntoError,
+    NoRoomError,
+    NotFoundError,
+    TimeLimitError,
+)
 from junto.domain.ids import canonical, new_id
 from junto.domain.jobs import Entry, Job, JobStore, Letter, State, Wish
 from junto.domain.signals import Signal, Signals
@@ -27,6 +33,8 @@ _DEAD_AFTER = 30.0
 # Whoever cancels is told how that ended, if it does not take long.
 _CANCEL_PATIENCE = 3.0
 _STOPPING = 5.0
+# How long anybody waits for a store that does not answer, where there is a way without it.
+_STORE_PATIENCE = 2.0
 # A start has better things to do.
 _BEFORE_TIDYING = 3.0
 _TIDY_EVERY = 60.0
@@ -66,6 +74,7 @@ class Jobs:
     _busy: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _letters: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _closing: bool = field(default=False, init=False)
+    _hurry: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.store)
@@ -102,6 +111,7 @@ class Jobs:
         self._busy.set()
         self._journal.at_once(running)
         running.task = asyncio.create_task(self._run(running, work), name=f"job {job.id}")
+        running.task.add_done_callback(lambda _: self._done(running))
         return running
 
     async def detach(self, running: Running) -> None:
@@ -110,8 +120,16 @@ class Jobs:
         Raises:
             InputOutputError: no record can be made, so it stays with its caller.
         """
-        await self._journal.flush()
+        try:
+            async with asyncio.timeout(_STORE_PATIENCE):
+                await self._journal.flush()
+        except TimeoutError:
+            raise InputOutputError("The database takes too long.", retryable=True) from None
         running.detach()
+
+    def hurry(self) -> None:
+        """Wait no longer for jobs to finish, once they are being drained."""
+        self._hurry.set()
 
     async def find(self, owner: str, id_: str) -> Job:
         """Return how a job stands now.
@@ -156,8 +174,10 @@ class Jobs:
         Raises:
             NotFoundError: there is none.
         """
-        job = await self.find(owner, id_)
-        if not job.state.final:
+        running = self._running.get(canonical(id_))
+        if running and running.job.owner == owner:
+            running.stop(reason)  # before anything that could take its time
+        elif not (job := await self.find(owner, id_)).state.final:
             await self._tell(job, Wish.CANCEL, reason)
         return await self.awaited(owner, id_, _CANCEL_PATIENCE)
 
@@ -218,14 +238,16 @@ class Jobs:
         try:
             outcome = await self._outcome(running, work)
         except asyncio.CancelledError:
-            reason = running.stopped or "The work was stopped before it was done."
-            error = {"code": "Cancelled", "message": reason, "retryable": False}
-            outcome = Outcome(State.CANCELLED, None, error)
+            outcome = _cancelled(running.stopped)
         except Exception as error:  # noqa: BLE001 - a job must end in its record, whatever happens
             _log.crash("job crashed", error, job=running.job.id, tool=running.job.tool)
             facts = {"code": "Crash", "message": "Something failed inside Junto."}
             outcome = Outcome(State.FAILED, None, facts)
         running.ends(outcome)
+
+    def _done(self, running: Running) -> None:
+        """Tidy up after a job; one that was stopped at once has not even begun."""
+        running.ends(_cancelled(running.stopped))
         self._running.pop(running.job.id, None)
         self.metrics.job_ended(running.job.tool, running.job.state)
         if not self._running:
@@ -258,13 +280,13 @@ class Jobs:
 
     async def _attend(self) -> None:
         """While anything runs, be seen to live and look for letters."""
-        beaten = 0.0
+        beaten = -_BEAT_EVERY
         while True:
             await self._busy.wait()
             try:
-                if self.now() - beaten >= _BEAT_EVERY:
+                if time.monotonic() - beaten >= _BEAT_EVERY:
                     await self.store.beat(self.presence.server)
-                    beaten = self.now()
+                    beaten = time.monotonic()
                 for letter in await self.store.collect(self.presence.server):
                     if running := self._running.get(letter.job):
                         _fulfil(running, letter.wish, letter.text)
@@ -281,6 +303,7 @@ class Jobs:
         while True:
             try:
                 await self.settle_lost()
+                self.presence.tidy()
                 swept = await self.store.sweep(self.now() - self.bounds.retention)
                 (_log.info if swept else _log.debug)("jobs swept", deleted=swept)
             except JuntoError as error:
@@ -291,23 +314,40 @@ class Jobs:
         self._closing = True
         tasks = [each.task for each in self._running.values() if each.task]
         if tasks:
-            await asyncio.wait(tasks, timeout=self.bounds.drain)
+            hurry = asyncio.create_task(self._hurry.wait())
+            finished = asyncio.ensure_future(asyncio.wait(tasks))
+            await asyncio.wait(
+                {finished, hurry},
+                timeout=self.bounds.drain,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            for each in (hurry, finished):
+                each.cancel()
+            await asyncio.gather(hurry, finished, return_exceptions=True)
         for running in list(self._running.values()):
             running.stop("The server was stopped.")
         if tasks:
             await asyncio.wait(tasks, timeout=_STOPPING)
         for running in list(self._running.values()):
             _log.warning("a job would not stop", job=running.job.id, tool=running.job.tool)
-            running.ends(Outcome(State.CANCELLED, None, {"code": "Cancelled"}))
+            running.ends(_cancelled("The server was stopped."))
 
     async def _written(self) -> None:
         """Have everything that is known here in the store, if it takes it."""
-        with contextlib.suppress(JuntoError):  # the journal tries again, and says so
-            await self._journal.flush()
+        with contextlib.suppress(JuntoError, TimeoutError):  # the journal tries again, and says so
+            async with asyncio.timeout(_STORE_PATIENCE):
+                await self._journal.flush()
 
     def _lives(self, server: str, ago: float) -> bool:
         seen = self.presence.of(server)
         return ago < _DEAD_AFTER if seen is None else seen
+
+
+def _cancelled(reason: str | None) -> Outcome:
+    message = reason or "The work was stopped before it was done."
+    return Outcome(
+        State.CANCELLED, None, {"code": "Cancelled", "message": message, "retryable": False}
+    )
 
 
 def _fulfil(running: Running, wish: Wish, text: str) -> None:

@@ -32,7 +32,7 @@ class Attachments:
         if parts.scheme == "https":
             from junto.kit.web import fetched  # for those who name an address
 
-            page = await fetched(uri, most_bytes)
+            page = await fetched(uri, most_bytes, ("https",))
             if page.status != _HTTP_OK:
                 raise NetworkError(f"{parts.hostname} answered {page.status}.", retryable=False)
             return page.body

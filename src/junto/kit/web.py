@@ -1,23 +1,26 @@
 """Fetching from the public web, and from nowhere else."""
 
+import re
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import aiohttp
-import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
 from junto.domain.errors import InputOutputError, NetworkError, SecurityError, TimeLimitError
 from junto.security.addresses import is_public
+from junto.security.urls import WEB, check_url
 
+_CHARSET = re.compile(r"charset=[\"']?([\w-]{1,40})", re.IGNORECASE)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
 _SECONDS = 10.0
+MOST_BYTES = 5 * 1024 * 1024
 
 
 class _Checked(AbstractResolver):
@@ -52,8 +55,16 @@ class Page:
     content_type: str
     body: bytes
 
+    def text(self) -> str:
+        """Return the body as text, in the alphabet that it says it is written in."""
+        found = _CHARSET.search(self.content_type)
+        try:
+            return self.body.decode(found[1] if found else "utf-8", "replace")
+        except LookupError:
+            return self.body.decode("utf-8", "replace")
 
-async def fetched(url: str, most_bytes: int) -> Page:
+
+async def fetched(url: str, most_bytes: int = MOST_BYTES, schemes: Sequence[str] = WEB) -> Page:
     """Return what lies at `url`, after at most five redirects, each checked again.
 
     Raises:
@@ -63,6 +74,7 @@ async def fetched(url: str, most_bytes: int) -> Page:
     """
     async with _session() as session:
         for _ in range(_MOST_REDIRECTS + 1):
+            check_url(url, schemes)
             page, onward = await _once(session, url, most_bytes)
             if onward is None:
                 return page
@@ -84,7 +96,6 @@ async def _session() -> AsyncIterator[aiohttp.ClientSession]:
 async def _once(
     session: aiohttp.ClientSession, url: str, most_bytes: int
 ) -> tuple[Page, str | None]:
-    _check(url)
     try:
         async with session.get(url, allow_redirects=False) as response:
             onward = response.headers.get("location") if response.status in _REDIRECTS else None
@@ -104,21 +115,3 @@ async def _body(response: Any, most_bytes: int) -> bytes:
         if len(body) > most_bytes:
             raise InputOutputError(f"It is larger than {most_bytes:,} bytes.")
     return bytes(body)
-
-
-def _check(url: str) -> None:
-    """Refuse what is no web address, and addresses that no lookup would see."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-        # As the connection will understand it: some dots of other alphabets are dots to it, too.
-        meant = yarl.URL(url).host or ""
-    except ValueError:
-        raise SecurityError("That is no web address.") from None
-    if not host.isascii() or host != meant.lower():
-        raise SecurityError("A web address is written in plain letters.")
-    if parts.scheme not in ("http", "https") or not host or parts.username or parts.password:
-        raise SecurityError("A web address begins with https:// and names no user.")
-    numeric = ":" in host or host.replace(".", "").isdigit()
-    if numeric and not is_public(host):
-        raise SecurityError(f"{host} is not on the public web.")

@@ -7,6 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from junto.domain.limits import Period
 from junto.domain.models import ReasoningStyle
+from junto.security.commands import Words
 from junto.settings.kinds import (
     Dollars,
     Duration,
@@ -43,6 +44,14 @@ class ContextPolicy(StrEnum):
     LAST_N = "last_n"
     HEAD_TAIL = "head_tail"
     TOKEN_BUDGET = "token_budget"  # noqa: S105 - a policy's name
+
+
+class Reach(StrEnum):
+    """How much of this machine clients may use."""
+
+    NONE = "none"
+    READ = "read"
+    ALL = "all"
 
 
 class PermissionMode(StrEnum):
@@ -252,11 +261,42 @@ class Jobs(Section):
     )
 
 
+class CommandEntry(Section):
+    """A command that may run besides the safe ones, as an operator writes it down."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    name: str = Field(min_length=1, description="what callers call it")
+    program: Folder | None = Field(None, description="where it lies, if not where programs do")
+    subcommands: Names = Field((), description="the words of which one must come first")
+    flags: Names = Field((), description="the flags it may be used with; `--depth=` takes a value")
+    words: Words = Field(Words.PATHS, description="what the other words may be")
+    anything: bool = Field(default=False, description="whether it takes any argument at all")
+    network: bool = Field(default=False, description="whether it may reach the network")
+    writes: bool = Field(default=True, description="whether it may write beneath the roots")
+
+
 class Tools(Section):
-    """Which tools clients see."""
+    """Which tools clients see, and how far those reach that work on this machine."""
 
     disabled: Names = Field((), description="tools or groups of tools to leave out")
     roots: Folders = Field((), description="folders with files; the working directory if empty")
+    over_http: Reach = Field(
+        Reach.NONE, description="which tools for files, commands and the web HTTP clients get"
+    )
+    commands: tuple[CommandEntry, ...] = Field(
+        (), description="commands that may run besides those that only look"
+    )
+    command_seconds: Duration = Field(60, gt=0, description="how long a command may take")
+    command_memory: int = Field(
+        2 * 1024**3, ge=2**20, description="the memory of a command, in bytes"
+    )
+    command_environment: Names = Field(
+        (), description="variables that commands get besides the few that all need"
+    )
+    confine: bool = Field(
+        default=True, description="whether the kernel holds commands to the roots, if it can"
+    )
     page_size: int = Field(50, ge=1, le=1000, description="tools per page of tools/list")
     timezone: TimeZone = Field("UTC", description="the zone of current_time when none is asked for")
 

@@ -2,7 +2,7 @@
 
 A client may start Junto inside a stranger's repository, and read a `junto.yaml` that came with it.
 Such a file may set what it likes, but it may not send the user's keys, or what they keep, to an
-address of its own.
+address of its own, nor let anybody do more on this machine.
 """
 
 import ipaddress
@@ -29,6 +29,15 @@ _USUAL = frozenset(
 )
 # These find credentials of the user by themselves.
 _CLOUDS = ("bedrock", "vertex")
+# These open more of this machine, or start programs on it.
+_POWERS = (
+    "tools.roots",
+    "tools.commands",
+    "tools.over_http",
+    "tools.confine",
+    "tools.command_environment",
+    "servers",
+)
 # What is kept goes there.
 _STORES = ("database.url", "redis.url")
 
@@ -74,6 +83,9 @@ class Found:
         for setting in _STORES:
             if setting in self.values and not _harmless(str(self.values[setting])):
                 yield setting, "what you keep would be kept there."
+        for setting in _POWERS:
+            if setting in self.values:
+                yield setting, "it would open more of this machine than you have said."
         for setting, value in self.values.items():
             if setting.startswith("providers."):
                 yield from self._provider(setting, str(value))

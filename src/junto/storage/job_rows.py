@@ -14,6 +14,7 @@ COLUMNS = (
 )  # fmt: skip
 # What never changes once a job is there.
 _FIXED = ("id", "owner", "tool", "digest", "server", "created")
+LISTED = ", ".join("NULL AS result" if name == "result" else name for name in COLUMNS)
 CHANGING = tuple(name for name in COLUMNS if name not in _FIXED)
 
 
@@ -52,4 +53,6 @@ def read_entry(row: Row) -> Entry:
 
 def json_text(facts: Mapping[str, Any] | None) -> str | None:
     """Return facts as a column keeps them."""
-    return None if facts is None else clean(json.dumps(facts, separators=(",", ":")))
+    if facts is None:
+        return None
+    return clean(json.dumps(facts, separators=(",", ":"), ensure_ascii=False))

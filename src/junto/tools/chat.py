@@ -62,7 +62,7 @@ class Chat(LongArguments):
     )
     reasoning: bool = Field(default=False, description="Let the model think first.")
     system: str | None = Field(None, description="Who the model should be.")
-    parts: Parts | None = Field(None, description="Images, PDF or texts to look at.")
+    parts: Parts | None = None
     max_tokens: int | None = Field(None, ge=1, description="The longest answer.")
     temperature: float | None = Field(None, ge=0, le=2)
     json_schema: dict[str, Any] | None = Field(
@@ -98,7 +98,7 @@ class Query(LongArguments):
         max_length=_MOST_ID,
         description="Go on with this session; an unknown id begins a new one.",
     )
-    parts: Parts | None = Field(None, description="Images, PDF or texts to look at.")
+    parts: Parts | None = None
     model_id: str | None = Field(None, description="The model to ask.")
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.errors import InvalidInputError
-from junto.domain.jobs import Entry, Job, Kind
+from junto.domain.jobs import Entry, Job, Kind, State
 from junto.jobs.service import Jobs
 from junto.jobs.watching import BEAT
 from junto.tools.slices import Slice, result_text
@@ -37,7 +37,9 @@ class JobArguments(Arguments):
         None, max_length=128, description="The job; without it, your latest ones are listed."
     )
     action: Action = Action.STATUS
-    cursor: int = Field(0, ge=0, description="Where to go on reading a result, or events.")
+    cursor: int = Field(
+        0, ge=0, lt=2**53, description="Where to go on reading a result, or events."
+    )
     wait_seconds: float = Field(
         0, ge=0, le=_MOST_WAIT, description="Wait so long for its end before answering."
     )
@@ -52,15 +54,12 @@ class JobEvent(Result):
     data: Any
 
     @classmethod
-    def of(cls, entry: Entry) -> "JobEvent":
-        """Return an entry as it is shown."""
-        whole = entry.kind is Kind.MESSAGE
-        return cls(
-            sequence=entry.sequence,
-            at=_iso(entry.at),
-            kind=entry.kind,
-            data=json.loads(entry.text) if whole else entry.text,
-        )
+    def of(cls, entry: Entry, most_bytes: int | None = None) -> "JobEvent":
+        """Return an entry as it is shown, or its beginning."""
+        data = json.loads(entry.text) if entry.kind is Kind.MESSAGE else entry.text
+        if most_bytes is not None:
+            data = f"{Slice.of(entry.text, 0, most_bytes).text} … (cut)"
+        return cls(sequence=entry.sequence, at=_iso(entry.at), kind=entry.kind, data=data)
 
 
 class JobFacts(Result):
@@ -160,7 +159,9 @@ async def _found(jobs: Jobs, arguments: JobArguments, call: Call) -> Job:
 
 
 async def _result(jobs: Jobs, job: Job, cursor: int, most_bytes: int) -> JobReport:
-    whole = result_text(job.result) if job.result is not None else await jobs.text(job)
+    whole = await jobs.text(job) if job.state is not State.COMPLETED else ""
+    if not whole and job.result is not None:
+        whole = result_text(job.result)
     part = Slice.of(whole, cursor, most_bytes)
     facts = (job.result or {}).get("structuredContent")
     # What fits into one piece comes with its facts; a longer one is its text.
@@ -179,10 +180,11 @@ async def _events(jobs: Jobs, job: Job, after: int, most_bytes: int) -> JobRepor
     shown: list[JobEvent] = []
     room = most_bytes
     for entry in await jobs.entries(job, after, _MOST_EVENTS):
-        room -= len(entry.text.encode("utf-8", "replace"))
-        if shown and room < 0:
+        size = len(entry.text.encode("utf-8", "replace"))
+        if shown and size > room:
             break
-        shown.append(JobEvent.of(entry))
+        shown.append(JobEvent.of(entry, room if size > room else None))
+        room -= size
     return JobReport.of(job, events=shown, cursor=shown[-1].sequence if shown else after)
 
 

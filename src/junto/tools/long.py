@@ -20,6 +20,7 @@ from junto.domain.errors import (
 from junto.domain.jobs import Job, State
 from junto.jobs.running import Outcome, Running
 from junto.jobs.service import Jobs
+from junto.jobs.watching import Watch
 from junto.telemetry.logs import Log
 from junto.tools.guard import Guard, crashed, digest
 from junto.tools.slices import Slice, fitting
@@ -29,6 +30,9 @@ from junto.tools.tool import Call
 _log = Log.of("tools")
 
 Wire = dict[str, Any]
+
+# When to try again to hand over a job that could not be written down.
+_AGAIN = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,32 +76,34 @@ class LongCalls:
         )
         patience = self.before_task if tasks else self.patience if findable else None
         try:
-            if background:
-                await self.jobs.detach(running)
-            else:
+            if not background:
                 await self._watch(running, call, patience)
+                if running.ended.is_set():
+                    return await self._reply(running, findable=findable)
+            said = "" if tasks or background else await self.jobs.text(running.job)
+            await self.jobs.detach(running)
         except BaseException:
-            # Whoever asked will never hear of it, unless they were told already how to find it.
-            if not running.job.detached:
-                running.stop("The client cancelled the call, or hung up.")
+            # Whoever asked will never hear of it.
+            running.stop("The client cancelled the call, or hung up.")
             raise
-        if running.ended.is_set() and not background:
-            return await self._reply(running, findable=findable)
-        return as_new_task(running.job, self.kept) if tasks else await self._handle(running.job)
+        # Nothing is waited for from here on, so nothing can come between it and its handle.
+        return as_new_task(running.job, self.kept) if tasks else self._handle(running.job, said)
 
     async def _watch(self, running: Running, call: Call, patience: float | None) -> None:
         """Pass on what the job says until it has ended, or the client waits no longer."""
         steps = itertools.count(1)
-        while not running.ended.is_set():
-            try:
-                async with asyncio.timeout(patience):
-                    await _pass_on(running, call, steps)
-            except TimeoutError:
-                if await self._detached(running):
-                    return
-                patience = None
+        async with running.watched() as watch:
+            while not running.ended.is_set():
+                try:
+                    async with asyncio.timeout(patience):
+                        await _pass_on(watch, call, steps)
+                except TimeoutError:
+                    if await self._kept(running):
+                        return
+                    patience = _AGAIN
 
-    async def _detached(self, running: Running) -> bool:
+    async def _kept(self, running: Running) -> bool:
+        """Have a job written down, so that it can be found again; tell whether it is."""
         try:
             await self.jobs.detach(running)
         except InputOutputError as error:  # then it is better to wait, and risk the client's clock
@@ -111,7 +117,7 @@ class LongCalls:
             raise await self._failure(running)
         whole = dict(job.result)
         reply = fitting(job, whole, self.most_bytes) if findable else whole
-        if reply != whole and not await self._detached(running):
+        if reply != whole and not await self._kept(running):
             return whole
         return reply
 
@@ -125,9 +131,9 @@ class LongCalls:
         facts = {"jobId": job.id} | ({"partial": part.text} if part.text else {})
         return kind(str(error.get("message")), retryable=False, facts=facts)
 
-    async def _handle(self, job: Job) -> Wire:
+    def _handle(self, job: Job, said: str) -> Wire:
         """Return how to find a job that goes on, and what it has said so far."""
-        part = Slice.of(await self.jobs.text(job), 0, self.most_bytes // 2)
+        part = Slice.of(said, 0, self.most_bytes // 2)
         notice = (
             f"This goes on as job {job.id}. Call `job` with this jobId and action result for the "
             "answer; waitSeconds lets it wait for the end."
@@ -135,9 +141,9 @@ class LongCalls:
         facts = {"jobId": job.id, "state": job.state, "notice": notice}
         if part.text:
             facts |= {"partial": part.text}
-        said = [f"So far:\n{part.text}"] if part.text else []
+        so_far = [f"So far:\n{part.text}"] if part.text else []
         return {
-            "content": [{"type": "text", "text": "\n\n".join([notice, *said])}],
+            "content": [{"type": "text", "text": "\n\n".join([notice, *so_far])}],
             "structuredContent": facts,
             "isError": False,
         }
@@ -160,8 +166,8 @@ class LongCalls:
         return Outcome(State.FAILED, None, {"code": fault.code, "message": fault.message})
 
 
-async def _pass_on(running: Running, call: Call, steps: Iterator[int]) -> None:
-    async with running.watched() as watch, aclosing(watch.news()) as news:
+async def _pass_on(watch: Watch, call: Call, steps: Iterator[int]) -> None:
+    async with aclosing(watch.news()) as news:
         async for message in news:
             await call.progress(next(steps), message=message)
 

@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Annotated, Protocol
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from junto.domain.errors import InvalidInputError
 from junto.domain.messages import Document, Image, Message, Part, Text
@@ -19,16 +19,15 @@ MOST_BYTES = 20 * 1024 * 1024
 class InlineData(Arguments):
     """Data that comes with the call."""
 
-    mime_type: str = Field(description="image/png, image/jpeg, image/gif, image/webp, "
-                           "application/pdf or text/…")  # fmt: skip
-    data: str = Field(description="base64")
+    mime_type: str
+    data: str
 
 
 class FileData(Arguments):
     """Data that lies somewhere."""
 
     mime_type: str
-    file_uri: str = Field(description="file:// beneath the allowed roots, or https://")
+    file_uri: str
 
 
 class PartArgument(Arguments):
@@ -39,7 +38,16 @@ class PartArgument(Arguments):
     file_data: FileData | None = None
 
 
-Parts = Annotated[list[PartArgument], Field(max_length=MOST_PARTS)]
+# Told in one line: all of its schema, twice, would take more room than most tools.
+_FORMS = (
+    "Images, PDF or texts to look at: {text}, {inlineData:{mimeType,data}} with base64, or "
+    "{fileData:{mimeType,fileUri}} with file:// or https://."
+)
+Parts = Annotated[
+    list[PartArgument],
+    Field(max_length=MOST_PARTS, description=_FORMS),
+    WithJsonSchema({"type": "array", "items": {"type": "object"}, "description": _FORMS}),
+]
 
 
 class Files(Protocol):

@@ -6,6 +6,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 _MOST_PROBLEMS = 5
+# What is checked all the same, and explained to whoever gets it wrong, need not be told to all.
+_UNTOLD = frozenset(
+    {
+        "$defs", "title", "additionalProperties", "pattern", "minLength", "maxLength", "minItems",
+        "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    }
+)  # fmt: skip
 _SHOWN = 100
 
 
@@ -57,7 +64,7 @@ def _compact(node: Any, definitions: dict[str, Any]) -> Any:
         if key == "properties"
         else _compact(value, definitions)
         for key, value in node.items()
-        if key not in ("$defs", "title") and not (key == "default" and value is None)
+        if key not in _UNTOLD and not (key == "default" and not value)
     }
 
 

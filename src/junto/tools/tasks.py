@@ -61,16 +61,17 @@ class Tasks:
     """Answers what clients ask about their tasks."""
 
     jobs: Jobs
-    # For how long a job is kept after its end, and the largest reply that clients show.
+    # For how long a job is kept after its end.
     kept: float
-    most_bytes: int
+    # The largest reply that clients show; None where they could not ask for the rest.
+    most_bytes: int | None
 
     async def get(self, context: Context, params: TaskParams) -> Json:
         """Return how a task stands, with its result once there is one."""
         _admitted(context, params)
         job = await self._found(params.task_id)
         facts = _detailed(job, self.kept)
-        if "result" in facts:
+        if "result" in facts and self.most_bytes is not None:
             facts["result"] = fitting(job, facts["result"], self.most_bytes)
         return facts
 

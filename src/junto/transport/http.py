@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import math
+import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from junto.transport.calls import Calls
 from junto.transport.eras import is_modern
 from junto.transport.exchange import Exchange
 from junto.transport.gate import Gate, is_loopback
+from junto.transport.stopping import Stopping
 
 # The page loads nothing and runs nothing; it is only to be read.
 _PAGE_HEADERS = {
@@ -183,7 +185,9 @@ def listening(options: Http) -> Iterator[socket.socket]:
         yield listener
 
 
-async def serve_http(app: ASGIApp, listener: socket.socket, options: Http) -> None:
+async def serve_http(
+    app: ASGIApp, listener: socket.socket, options: Http, stopping: Stopping
+) -> None:
     """Serve `app` on `listener` until a signal comes, then let running calls finish."""
     config = uvicorn.Config(
         app,
@@ -197,7 +201,18 @@ async def serve_http(app: ASGIApp, listener: socket.socket, options: Http) -> No
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, math.ceil(options.drain)),
     )
-    await uvicorn.Server(config).serve(sockets=[listener])
+    server = _Server(config)
+    stopping.tell(lambda: server.handle_exit(signal.SIGTERM, None))
+    await server.serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn would raise them again while there is still work to finish."""
+
+    @override
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 def _impatient(seconds: float) -> type[H11Protocol]:

@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -27,6 +26,7 @@ from junto.telemetry.logs import Log
 from junto.transport.calls import CANCELLED
 from junto.transport.messages import Fault, Message, parse, written
 from junto.transport.pipes import LineReader, LineWriter, TooLong, reading, writing
+from junto.transport.stopping import Stopping
 
 _log = Log.of("transport")
 
@@ -35,7 +35,7 @@ _INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initiali
 
 
 async def serve_stdio(
-    server: Server[Any], wire: tuple[int, int], *, drain: float, most_bytes: int
+    server: Server[Any], wire: tuple[int, int], stopping: Stopping, *, drain: float, most_bytes: int
 ) -> None:
     """Serve one client on the descriptors of `wire` until it closes them or a signal comes.
 
@@ -44,12 +44,12 @@ async def serve_stdio(
     async with writing(wire[1]) as writer, reading(wire[0], most_bytes) as reader:
         conversation = _Conversation(reader, writer, drain)
         async with aclosing(conversation.messages()) as messages:
-            with _stopping_on_signals(conversation):
-                await server.run(
-                    _Incoming(messages),
-                    _Outgoing(conversation),
-                    server.create_initialization_options(),
-                )
+            stopping.tell(conversation.stop)
+            await server.run(
+                _Incoming(messages),
+                _Outgoing(conversation),
+                server.create_initialization_options(),
+            )
 
 
 @dataclass
@@ -160,21 +160,6 @@ def _is_bare(request: JSONRPCRequest) -> bool:
     meta = (request.params or {}).get("_meta")
     enveloped = isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
     return request.method != "initialize" and not enveloped
-
-
-@contextlib.contextmanager
-def _stopping_on_signals(conversation: _Conversation) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    with contextlib.suppress(NotImplementedError):  # Windows
-        for number in signals:
-            loop.add_signal_handler(number, conversation.stop)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(NotImplementedError):
-            for number in signals:
-                loop.remove_signal_handler(number)
 
 
 class _Stream:

@@ -10,6 +10,7 @@ from junto.domain.jobs import Entry, Facts, Job, JobStore, Kind, Letter, Record,
 from junto.storage.job_rows import (
     CHANGING,
     COLUMNS,
+    LISTED,
     entry_row,
     job_row,
     json_text,
@@ -56,7 +57,7 @@ _BEAT = f"""
 INSERT INTO servers VALUES (%s, {_NOW}) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen
 """
 _UNFINISHED = f"""
-SELECT jobs.server, {_NOW} - coalesce(servers.seen, max(jobs.updated)) AS ago
+SELECT jobs.server, {_NOW} - greatest(servers.seen, max(jobs.updated)) AS ago
 FROM jobs LEFT JOIN servers ON servers.id = jobs.server
 WHERE jobs.ended IS NULL GROUP BY jobs.server, servers.seen
 """
@@ -80,11 +81,16 @@ class PostgresJobs(JobStore):
     database: Callable[[], Awaitable[Database]]
 
     @override
-    async def write(self, records: Sequence[Record]) -> None:
+    async def write(self, records: Sequence[Record]) -> frozenset[str]:
         # Always in the same order, so that no two servers wait for each other in a circle.
         rows = [_row(record) for record in sorted(records, key=lambda record: record.job.id)]
         async with (await self.database()).transaction() as db, db.cursor() as cursor:
             await cursor.executemany(_WRITE.encode(), rows)
+            await cursor.execute(
+                "SELECT id FROM jobs WHERE id = ANY(%s) AND state = %s",
+                ([row["id"] for row in rows], State.LOST),
+            )
+            return frozenset(row["id"] for row in await cursor.fetchall())
 
     @override
     async def find(self, owner: str, id_: str) -> Job | None:
@@ -93,7 +99,7 @@ class PostgresJobs(JobStore):
 
     @override
     async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
-        sql = "SELECT * FROM jobs WHERE owner = %s ORDER BY created DESC, key DESC LIMIT %s"
+        sql = f"SELECT {LISTED} FROM jobs WHERE owner = %s ORDER BY created DESC, key DESC LIMIT %s"
         return tuple(read_job(row) for row in await self._rows(sql, (owner, limit)))
 
     @override

@@ -18,7 +18,7 @@ from junto.storage.migrations import migrations, missing
 _READERS = 4
 # How long a writer waits for another process that is writing; a turn takes milliseconds.
 _BUSY_SECONDS = 60.0
-_LOOK_AGAIN = 0.01
+_LOOK_AGAIN, _PAUSE = 1.0, 0.01
 
 T = TypeVar("T")
 
@@ -32,6 +32,7 @@ class Database:
     _readers: ThreadPoolExecutor
     _local: threading.local = field(default_factory=threading.local)
     _connections: list[sqlite3.Connection] = field(default_factory=list)
+    _closing: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -69,7 +70,7 @@ class Database:
     def _written(self, work: Callable[[sqlite3.Connection], T]) -> T:
         connection = self._connection()
         # Taking the lock at once: two that read first and write then could never go on.
-        connection.execute("BEGIN IMMEDIATE")
+        _patiently(connection, "BEGIN IMMEDIATE", self._closing)
         try:
             result = work(connection)
             connection.execute("COMMIT")
@@ -88,6 +89,7 @@ class Database:
 
     def close(self) -> None:
         """Finish what was begun, and close every connection."""
+        self._closing.set()
         for threads in (self._writer, self._readers):
             threads.shutdown()
         for connection in self._connections:
@@ -107,10 +109,10 @@ def _made(path: Path) -> None:
 
 def _connected(target: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        target, timeout=_LOOK_AGAIN, isolation_level=None, check_same_thread=False
     )
     connection.row_factory = sqlite3.Row
-    _patiently(connection, "PRAGMA journal_mode = WAL")
+    _patiently(connection, "PRAGMA journal_mode = WAL", threading.Event())
     for pragma in (
         "synchronous = FULL",  # an answered turn survives the power going out, too
         "foreign_keys = ON",
@@ -121,16 +123,20 @@ def _connected(target: str) -> sqlite3.Connection:
     return connection
 
 
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
-    """Execute what does not wait by itself while another process opens the same new file."""
+def _patiently(connection: sqlite3.Connection, statement: str, closing: threading.Event) -> None:
+    """Execute what another process may be in the way of, again and again.
+
+    SQLite's own patience does not cover all of it, and cannot be cut short at the end.
+    """
     until = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
             connection.execute(statement)
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or closing.is_set() or time.monotonic() > until:
                 raise
-            time.sleep(_LOOK_AGAIN)
+            time.sleep(_PAUSE)
         else:
             return
 

@@ -11,6 +11,7 @@ from junto.domain.jobs import Entry, Facts, Job, JobStore, Kind, Letter, Record,
 from junto.storage.job_rows import (
     CHANGING,
     COLUMNS,
+    LISTED,
     entry_row,
     job_row,
     json_text,
@@ -42,15 +43,20 @@ class SqliteJobs(JobStore):
     now: Callable[[], float] = time.time
 
     @override
-    async def write(self, records: Sequence[Record]) -> None:
-        def write(db: sqlite3.Connection) -> None:
+    async def write(self, records: Sequence[Record]) -> frozenset[str]:
+        def write(db: sqlite3.Connection) -> frozenset[str]:
+            lost = set()
             for record in records:
                 found = db.execute(_WRITE, job_row(record.job)).fetchone()
                 if found:
                     rows = [(found["key"], *entry_row(entry)) for entry in record.entries]
                     db.executemany(_LOG, rows)
+                else:
+                    sql = "SELECT id FROM jobs WHERE id = ? AND state = ?"
+                    lost |= {row["id"] for row in db.execute(sql, (record.job.id, State.LOST))}
+            return frozenset(lost)
 
-        await (await self.database()).write(write)
+        return await (await self.database()).write(write)
 
     @override
     async def find(self, owner: str, id_: str) -> Job | None:
@@ -60,7 +66,7 @@ class SqliteJobs(JobStore):
 
     @override
     async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
-        sql = "SELECT * FROM jobs WHERE owner = ? ORDER BY created DESC, key DESC LIMIT ?"
+        sql = f"SELECT {LISTED} FROM jobs WHERE owner = ? ORDER BY created DESC, key DESC LIMIT ?"
         return tuple(read_job(row) for row in await self._rows(sql, (owner, limit)))
 
     @override
@@ -117,7 +123,7 @@ class SqliteJobs(JobStore):
     @override
     async def unfinished(self) -> Mapping[str, float]:
         sql = (
-            "SELECT j.server, ? - coalesce(s.seen, max(j.updated)) AS ago "
+            "SELECT j.server, ? - max(coalesce(s.seen, 0), max(j.updated)) AS ago "
             "FROM jobs j LEFT JOIN servers s ON s.id = j.server "
             "WHERE j.ended IS NULL GROUP BY j.server"
         )

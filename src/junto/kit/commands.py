@@ -1,0 +1,246 @@
+"""Running commands: no shell, a clean environment, limits, and nothing left of them afterwards."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from junto.domain.errors import ExecutionError, NotFoundError, TimeLimitError
+from junto.security import keeper
+from junto.security.commands import Allowed, Commands
+from junto.security.paths import Roots
+from junto.telemetry.logs import Log
+
+_log = Log.of("kit")
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin"
+# What every program may look at; nothing of anybody's is in there.
+_SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
+    "/etc/alternatives", "/etc/magic", "/etc/ssl/certs", "/dev/urandom", "/dev/random",
+    "/dev/zero", "/nix/store",
+)  # fmt: skip
+_HARMLESS = ("/dev/null",)
+_STOP_SECONDS = 5.0
+# What is kept of the output, and how much a command may write before it is stopped.
+_KEPT, _MOST_OUTPUT = 200_000, 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of the machine a command may take."""
+
+    seconds: float = 30.0
+    cpu_seconds: int = 60
+    memory_bytes: int = 2 * 1024**3
+    file_bytes: int = 100 * 1024**2
+    files: int = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What came of a command."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """Runs what the rules allow, beneath the allowed folders."""
+
+    roots: Roots
+    commands: Commands
+    limits: Limits = Limits()
+    # Whether the kernel holds them to the allowed folders, where it can.
+    confined: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    async def run(
+        self, name: str, arguments: Sequence[str], cwd: str | None, seconds: float | None
+    ) -> Ran:
+        """Run a command and wait for its end.
+
+        Raises:
+            SecurityError: it is not allowed, or an argument is not.
+            TimeLimitError: it took too long; nothing of it is left.
+            ExecutionError: it could not be started, or wrote too much.
+        """
+        folder = cwd or "."
+        with self.roots.opened(folder, os.O_RDONLY | os.O_DIRECTORY) as directory:
+            allowed = self.commands.check(
+                name, arguments, lambda word: self.roots.holds(word, around=folder)
+            )
+            patience = min(seconds or self.limits.seconds, self.limits.seconds)
+            with tempfile.TemporaryDirectory(prefix="junto-") as scratch:
+                task = self._task(allowed, directory, scratch)
+                return await _kept(task, patience)
+
+    def _task(self, allowed: Allowed, directory: int, scratch: str) -> dict[str, Any]:
+        program = allowed.rule.program or shutil.which(allowed.name, path=_PATH)
+        if program is None:
+            raise NotFoundError(f"{allowed.name} is not installed on this machine.")
+        home = Path(os.path.realpath(program)).parent.parent
+        roots = [str(folder) for folder in self.roots.folders]
+        return {
+            "parent": os.getpid(),
+            "command": [program, *allowed.arguments],
+            "directory": directory,
+            "environment": self._environment(scratch),
+            "limits": {
+                "RLIMIT_CPU": self.limits.cpu_seconds,
+                "RLIMIT_AS": self.limits.memory_bytes,
+                "RLIMIT_FSIZE": self.limits.file_bytes,
+                "RLIMIT_NOFILE": self.limits.files,
+                "RLIMIT_CORE": 0,
+            },
+            "confined": self.confined,
+            "network": allowed.rule.network,
+            "readable": [*_SYSTEM, *([] if home == Path("/") else [str(home)]), *roots],
+            "writable": [*_HARMLESS, scratch, *(roots if allowed.rule.writes else ())],
+        }
+
+    def _environment(self, scratch: str) -> dict[str, str]:
+        return {
+            "PATH": _PATH,
+            "HOME": scratch,
+            "TMPDIR": scratch,
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_CEILING_DIRECTORIES": ":".join(
+                str(folder.parent) for folder in self.roots.folders
+            ),
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory",
+            "GIT_CONFIG_VALUE_0": "*",
+            **self.environment,
+        }
+
+
+async def _kept(task: dict[str, Any], seconds: float) -> Ran:
+    """Run a task with its keeper, which leaves nothing behind however this ends."""
+    report, told = os.pipe()
+    try:
+        async with _started({**task, "report": told}, told) as process:
+            os.close(told)
+            told = -1
+            outputs = [_Output(stream) for stream in (process.stdout, process.stderr) if stream]
+            try:
+                async with asyncio.timeout(seconds):
+                    await _all(output.read() for output in outputs)
+                    await process.wait()
+            except TimeoutError:
+                so_far = outputs[0].text()
+                raise TimeLimitError(
+                    f"It took longer than {seconds:g} s and was stopped. timeoutSeconds allows "
+                    "more, up to the operator's limit.",
+                    retryable=False,
+                    facts={"stdout": so_far} if so_far else {},
+                ) from None
+            status = json.loads(os.read(report, 1000) or b"{}")
+    finally:
+        os.close(report)
+        if told >= 0:
+            os.close(told)
+    if "code" not in status:
+        raise ExecutionError("The command ended in a way that nobody could see.")
+    return Ran(
+        exit_code=status["code"],
+        stdout=outputs[0].text(),
+        stderr=outputs[1].text(),
+        truncated=any(output.cut for output in outputs),
+    )
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Wait for all, and leave none running if one of them fails."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _started(task: dict[str, Any], report: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", "-S", "-B", str(keeper.__file__), json.dumps(task),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        pass_fds=(task["directory"], report),
+        env={"PATH": _PATH},
+        cwd="/",
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        await asyncio.shield(asyncio.ensure_future(_stopped(process)))
+
+
+async def _stopped(process: asyncio.subprocess.Process) -> None:
+    """Have the keeper end everything, which it does in a moment; it alone can."""
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_STOP_SECONDS):
+            await _gone(process)
+    except TimeoutError:
+        _log.warning("a command would not end", pid=process.pid)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await _gone(process)
+
+
+async def _gone(process: asyncio.subprocess.Process) -> None:
+    """Wait for a process; asyncio sees its end only after that of its output."""
+
+    async def discard(stream: asyncio.StreamReader) -> None:
+        while await stream.read(1 << 20):
+            pass
+
+    streams = [stream for stream in (process.stdout, process.stderr) if stream]
+    await asyncio.gather(process.wait(), *map(discard, streams))
+
+
+@dataclass(slots=True)
+class _Output:
+    """What a command writes: the beginning is kept, the rest is only counted."""
+
+    stream: asyncio.StreamReader
+    cut: bool = False
+    _pieces: list[bytes] = field(default_factory=list)
+    _size: int = 0
+
+    async def read(self) -> None:
+        while piece := await self.stream.read(65536):
+            room = _KEPT - self._size
+            if room > 0:
+                self._pieces.append(piece[:room])
+            self._size += len(piece)
+            self.cut = self.cut or self._size > _KEPT
+            if self._size > _MOST_OUTPUT:
+                raise ExecutionError(
+                    f"It wrote more than {_MOST_OUTPUT // 1024**2} MiB and was stopped."
+                )
+
+    def text(self) -> str:
+        return b"".join(self._pieces).decode("utf-8", "replace")
