@@ -29,8 +29,8 @@ class _Checked(AbstractResolver):
     The connection goes to an address that was checked here: a name cannot change in between.
     """
 
-    def __init__(self) -> None:
-        self._inner = aiohttp.ThreadedResolver()
+    def __init__(self, lookup: AbstractResolver | None) -> None:
+        self._inner = lookup or aiohttp.ThreadedResolver()
 
     @override
     async def resolve(
@@ -64,7 +64,12 @@ class Page:
             return self.body.decode("utf-8", "replace")
 
 
-async def fetched(url: str, most_bytes: int = MOST_BYTES, schemes: Sequence[str] = WEB) -> Page:
+async def fetched(
+    url: str,
+    most_bytes: int = MOST_BYTES,
+    schemes: Sequence[str] = WEB,
+    lookup: AbstractResolver | None = None,
+) -> Page:
     """Return what lies at `url`, after at most five redirects, each checked again.
 
     Raises:
@@ -72,7 +77,7 @@ async def fetched(url: str, most_bytes: int = MOST_BYTES, schemes: Sequence[str]
         NetworkError: it cannot be reached.
         InputOutputError: it is too large.
     """
-    async with _session() as session:
+    async with _session(lookup) as session:
         for _ in range(_MOST_REDIRECTS + 1):
             check_url(url, schemes)
             page, onward = await _once(session, url, most_bytes)
@@ -83,9 +88,9 @@ async def fetched(url: str, most_bytes: int = MOST_BYTES, schemes: Sequence[str]
 
 
 @asynccontextmanager
-async def _session() -> AsyncIterator[aiohttp.ClientSession]:
+async def _session(lookup: AbstractResolver | None) -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(resolver=_Checked(), use_dns_cache=False),
+        connector=aiohttp.TCPConnector(resolver=_Checked(lookup), use_dns_cache=False),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=_SECONDS),
         trust_env=False,

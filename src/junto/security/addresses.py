@@ -2,11 +2,15 @@
 
 import ipaddress
 
-# Shared by providers, and those that hide another address inside, which nobody needs to write.
+# Shared by providers, those at which clouds tell machines their secrets, and those that hide
+# another address inside, which nobody needs to write.
 _REFUSED = tuple(
     ipaddress.ip_network(network)
     for network in (
         "100.64.0.0/10",
+        "168.63.129.16/32",
+        "192.0.0.0/24",
+        "192.88.99.0/24",
         "64:ff9b::/96",
         "64:ff9b:1::/48",
         "::ffff:0:0/96",
