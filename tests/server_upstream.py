@@ -1,7 +1,9 @@
 """A model API on loopback in a thread, for tests whose own loop is busy waiting for a server.
 
 It says which model heard how many messages; `fail 429`, `cut`, `think`, `long` and `say …` make it
-do so instead. `drip` never ends, `wait 3` ends after three seconds, and `hush` never says a word.
+do so instead; `use …` makes it ask for the tools in the JSON that follows, and tell what they gave;
+`use-on …` makes it ask again and again. `drip` never ends, `wait 3` ends after three seconds, and
+`hush` never says a word.
 """
 
 import asyncio
@@ -94,6 +96,13 @@ async def _answered(
     elif said in ("drip", "hush"):
         words = [f"word{number} " for number in range(100_000)]
     frames = events(*words)
+    if (asked := _asked(body)).startswith("use"):
+        given = _given(body["messages"])
+        if given and not asked.startswith("use-on"):
+            frames = events("Found: " + " and ".join(given))
+        else:
+            calls = json.loads(asked.partition(" ")[2])
+            frames = (_tool_uses if events is anthropic_events else _tool_calls)(calls)
     if said == "think":
         frames[1:1] = _thoughts()
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
@@ -122,6 +131,67 @@ async def _written(
         await response.write(frame)
         await asyncio.sleep(pause)
     return response
+
+
+def _asked(body: Json) -> str:
+    """Return the last words of the user that are no result of a tool."""
+    said = [
+        text
+        for message in body["messages"]
+        if message["role"] == "user" and (text := _text(message["content"]))
+    ]
+    return said[-1] if said else ""
+
+
+def _given(messages: list[Json]) -> list[str]:
+    """Return what tools gave since the user last spoke, in either dialect."""
+    found: list[str] = []
+    for message in messages:
+        content = message["content"]
+        if message["role"] == "tool":
+            found.append(_text(content))
+        elif message["role"] == "user" and not isinstance(content, str):
+            results = [block for block in content if block["type"] == "tool_result"]
+            found = [*found, *(_text(block["content"]) for block in results)] if results else []
+        elif message["role"] == "user":
+            found = []
+    return found
+
+
+def _tool_uses(calls: list[Json]) -> list[Any]:
+    start, *_, delta, stop = anthropic_events(stop_reason="tool_use")
+    blocks = []
+    for index, call in enumerate(calls):
+        block = {"type": "tool_use", "id": f"c{index}", "name": call["name"], "input": {}}
+        piece = {"type": "input_json_delta", "partial_json": json.dumps(call["arguments"])}
+        blocks += [
+            {"type": "content_block_start", "index": index, "content_block": block},
+            {"type": "content_block_delta", "index": index, "delta": piece},
+            {"type": "content_block_stop", "index": index},
+        ]
+    return [start, *blocks, delta, stop]
+
+
+def _tool_calls(calls: list[Json]) -> list[Any]:
+    pieces = [
+        {
+            "index": index,
+            "id": f"c{index}",
+            "type": "function",
+            "function": {"name": call["name"], "arguments": json.dumps(call["arguments"])},
+        }
+        for index, call in enumerate(calls)
+    ]
+    base = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    asked = {"index": 0, "delta": {"tool_calls": pieces}, "finish_reason": None}
+    ended = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    return [
+        base | {"choices": [asked]},
+        base | {"choices": [ended]},
+        base | {"choices": [], "usage": usage},
+        b"data: [DONE]\n\n",
+    ]
 
 
 def _thoughts() -> list[Json]:

@@ -80,21 +80,19 @@ def test_a_definition_says_everything_in_few_words() -> None:
         "description": "Orders things.",
         "inputSchema": {
             "type": "object",
-            "additionalProperties": False,
             "required": ["itemName"],
             "properties": {
                 "itemName": {"type": "string", "description": "What to order"},
                 "copies": {"type": "integer", "default": 1},
                 "place": {
                     "type": "object",
-                    "additionalProperties": False,
                     "required": ["street"],
                     "properties": {
                         "street": {"type": "string"},
-                        "number": {"type": "integer", "minimum": 1, "description": "House number"},
+                        "number": {"type": "integer", "description": "House number"},
                     },
                 },
-                "title": {"type": "string", "maxLength": 3},
+                "title": {"type": "string"},
             },
         },
         "outputSchema": {

@@ -138,7 +138,10 @@ def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
     assert "pass" in answers[3]["messages"][0]["content"]["text"]
     assert answers[4]["completion"]["values"] == ["ruby", "rust"]
     assert len(answers[5]["resources"]) == 2
-    assert [t["uriTemplate"] for t in answers[6]["resourceTemplates"]] == ["conversation://{id}"]
+    assert [t["uriTemplate"] for t in answers[6]["resourceTemplates"]] == [
+        "conversation://{id}",
+        "file:///{path}",
+    ]
     assert len(answers[7]["prompts"]) == 4
     assert answers[8] == answers[9] == {}
 

@@ -41,7 +41,8 @@ from junto.tools.status import Status, config_resource, health_resource
 from junto.tools.stories import conversation_ids, conversation_template
 from junto.tools.surface import Surface
 from junto.tools.tasks import Tasks
-from junto.tools.tool import Tool
+from junto.tools.tool import Call, Tool
+from junto.tools.toolbox import OwnTools
 
 _log = Log.of("app")
 
@@ -176,9 +177,15 @@ def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) ->
         list_conversations(reader),
         search_history(reader),
     )
+    # A model may use what is offered, and what is offered holds the tools that ask models.
+    offered: list[Registry] = []
+
+    def toolbox(call: Call) -> OwnTools:
+        return OwnTools(offered[0], call)
+
     tools: tuple[Tool[Any], ...] = (
-        chat(conversations, files),
-        query(conversations, files),
+        chat(conversations, files, toolbox),
+        query(conversations, files, toolbox),
         list_models(catalog),
         *(remembering if conversations.store else ()),
         job(jobs, chosen.reply_bytes),
@@ -193,6 +200,7 @@ def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) ->
         most_bytes=chosen.reply_bytes,
     )
     registry = Registry(tools, guard=guard, long=long, off=settings.tools.disabled, page=page)
+    offered.append(registry)
     prompts = Prompts(house_prompts(), page=page)
     return Surface(
         name="junto",

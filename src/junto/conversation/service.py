@@ -10,6 +10,7 @@ from typing import Any
 
 from junto.conversation.history import History
 from junto.conversation.schemas import checked
+from junto.conversation.tool_loop import Toolbox, ToolLoop, Worked, total
 from junto.domain.conversations import Conflict, Conversation, ConversationStore, Said
 from junto.domain.errors import (
     InputOutputError,
@@ -20,7 +21,7 @@ from junto.domain.errors import (
 from junto.domain.estimates import message_tokens, question_tokens, text_tokens
 from junto.domain.ids import canonical, new_id
 from junto.domain.messages import Message, Role
-from junto.domain.questions import Answer, Effort, Event, Finished, Question
+from junto.domain.questions import Answer, Effort, Event, Question, Usage
 from junto.providers.catalog.catalog import Catalog, Offer
 from junto.providers.provider import Provider
 from junto.settings.tree import Answers
@@ -51,6 +52,8 @@ class Request:
     reasoning: Effort | None = None
     schema: Mapping[str, Any] | None = None
     seed: int | None = None
+    # The tools that the model may use, if it can.
+    toolbox: Toolbox | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Reply:
     cost: Decimal | None
     data: Any = None
     notice: str | None = None
+    # What the model asked of tools on the way, and what they gave.
+    between: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,25 +97,27 @@ class Conversations:
         conversation, offer, notice = await self._begun(request)
         question = await self._question(conversation, offer, request)
         yield Asked(question_tokens(question) - question.max_tokens)
-        answer: Answer | None = None
-        async with aclosing(self.council.stream(question)) as events:
+        toolbox = request.toolbox if offer.capabilities.tools else None
+        worked: Worked | None = None
+        async with aclosing(ToolLoop(self.council).stream(question, toolbox)) as events:
             async for event in events:
-                if isinstance(event, Finished):
-                    answer = event.answer
+                if isinstance(event, Worked):
+                    worked = event
                 else:
                     yield event
-        if answer is None:
+        if worked is None:
             raise ModelError("The model said nothing.", retryable=True)
-        data = await checked(answer.message.text, request.schema)
-        cost = self._cost(answer)
+        data = await checked(worked.answer.message.text, request.schema)
+        cost = total([self._cost(model, usage) for model, usage in worked.usages])
         # Whoever stops it now comes too late: half a turn is never kept, nor one without its call.
-        kept, conflict = await finished(self._kept(conversation, request.message, answer, cost))
+        kept, conflict = await finished(self._kept(conversation, request.message, worked, cost))
         yield Reply(
-            answer=answer,
+            answer=replace(worked.answer, usage=worked.usage),
             conversation_id=kept,
             cost=cost,
             data=data,
             notice=conflict or notice,
+            between=worked.between,
         )
 
     async def find(self, owner: str, conversation_id: str) -> Conversation:
@@ -210,29 +217,30 @@ class Conversations:
             seed=request.seed,
         )
 
-    def _cost(self, answer: Answer) -> Decimal | None:
-        price = self.catalog.model(self.catalog.find(answer.model)).price
-        return price.cost(answer.usage) if price else None
+    def _cost(self, model: str, usage: Usage) -> Decimal | None:
+        price = self.catalog.model(self.catalog.find(model)).price
+        return price.cost(usage) if price else None
 
     async def _kept(
-        self, conversation: Conversation, asked: Message, answer: Answer, cost: Decimal | None
+        self, conversation: Conversation, asked: Message, worked: Worked, cost: Decimal | None
     ) -> tuple[str | None, str | None]:
         """Keep both sides in one step; return under which id, and what is odd about it."""
         if self.store is None:
             return None, None
-        now = self.now()
-        turn = (
-            Said(position=conversation.length, message=asked, at=now),
+        now, answer = self.now(), worked.answer
+        provider = self.catalog.find(answer.model).route.provider
+        said = (asked, *worked.between, Message(Role.ASSISTANT, answer.message.parts))
+        turn = tuple(
             Said(
-                position=conversation.length + 1,
-                message=Message(Role.ASSISTANT, answer.message.parts),
+                position=position,
+                message=message,
                 at=now,
-                model=answer.model,
-                provider=self.catalog.find(answer.model).route.provider,
-                usage=answer.usage,
-                cost=cost,
-            ),
+                model=answer.model if message.role is Role.ASSISTANT else None,
+                provider=provider if message.role is Role.ASSISTANT else None,
+            )
+            for position, message in enumerate(said, conversation.length)
         )
+        turn = (*turn[:-1], replace(turn[-1], usage=worked.usage, cost=cost))
         models = tuple(dict.fromkeys([*conversation.models, answer.model]))
         grown = replace(conversation, models=models, updated=now)
         conflict = await self._surely(self.store, grown, turn)

@@ -84,7 +84,7 @@ class Found:
             if setting in self.values and not _harmless(str(self.values[setting])):
                 yield setting, "what you keep would be kept there."
         for setting in _POWERS:
-            if setting in self.values:
+            if setting in self.values and self._opens(setting, self.values[setting]):
                 yield setting, "it would open more of this machine than you have said."
         for setting, value in self.values.items():
             if setting.startswith("providers."):
@@ -93,6 +93,21 @@ class Found:
                 yield setting, "a secret of yours would be used there."
         for entry in _entries(self.values.get("models")):
             yield from self._entry(entry)
+
+    def _opens(self, setting: str, value: Any) -> bool:
+        """Return whether a value opens more than the folder in which the file lies."""
+        if setting == "tools.roots":
+            folders = value.split(",") if isinstance(value, str) else value or ()
+            return not all(self._is_here(str(folder).strip()) for folder in folders)
+        return value not in (None, [], "", "none", True, "true")
+
+    def _is_here(self, folder: str) -> bool:
+        here = self.path.parent.resolve()
+        return (
+            "${" not in folder
+            and not folder.startswith("~")
+            and ((here / folder).resolve().is_relative_to(here))
+        )
 
     def _provider(self, setting: str, value: str) -> Iterator[tuple[str, str]]:
         branch, _, name = setting.rpartition(".")

@@ -1,6 +1,6 @@
 """The tools `chat` and `query`: an answer within a conversation."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -9,11 +9,16 @@ from typing_extensions import override
 
 from junto.conversation.schemas import check_schema
 from junto.conversation.service import Asked, Conversations, Reply, Request
+from junto.conversation.tool_loop import Toolbox, made_calls
 from junto.domain.errors import ModelError
 from junto.domain.questions import Effort, Event, StopReason
+from junto.tools.citing import sources
 from junto.tools.narration import Narrator
 from junto.tools.parts import Files, Parts, message_of
 from junto.tools.tool import Call, Group, Hints, LongArguments, Result, Tool
+
+# Gives the tools that a model may use on behalf of a caller.
+Boxes = Callable[[Call], Toolbox | None]
 
 _ASKING = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
 _ID = r"^[\w\"'.:-]+$"
@@ -63,6 +68,7 @@ class Chat(LongArguments):
     reasoning: bool = Field(default=False, description="Let the model think first.")
     system: str | None = Field(None, description="Who the model should be.")
     parts: Parts | None = None
+    tools: bool = Field(default=False, description="Let the model use this server's tools.")
     max_tokens: int | None = Field(None, ge=1, description="The longest answer.")
     temperature: float | None = Field(None, ge=0, le=2)
     json_schema: dict[str, Any] | None = Field(
@@ -81,6 +87,7 @@ class ChatAnswer(Result):
     usage: UsedTokens
     truncated: bool | None = None
     notice: str | None = None
+    tool_calls: list[Any] | None = None
 
     @override
     def text(self) -> str:
@@ -109,13 +116,17 @@ class QueryAnswer(Result):
     session_id: str | None = None
     model_id: str
     usage: UsedTokens
+    sources: list[Any] | None = None
+    tool_calls: list[Any] | None = None
     truncated: bool | None = None
     notice: str | None = None
 
     @override
     def text(self) -> str:
-        """Return the answer, then one line of ids and usage."""
-        return _told(self.response, self.notice, self.session_id, self.model_id, self.usage)
+        """Return the answer, its sources, then one line of ids and usage."""
+        cited = "\n".join(f"- {each['title']}: {each['url']}" for each in self.sources or ())
+        response = f"{self.response}\n\nSources:\n{cited}" if cited else self.response
+        return _told(response, self.notice, self.session_id, self.model_id, self.usage)
 
 
 def _told(response: str, notice: str | None, id_: str | None, model: str, usage: UsedTokens) -> str:
@@ -124,7 +135,7 @@ def _told(response: str, notice: str | None, id_: str | None, model: str, usage:
     return "\n\n".join(part for part in (response, notice, f"[{last}]") if part)
 
 
-def chat(conversations: Conversations, files: Files) -> Tool[Chat]:
+def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Chat]:
     """Return the tool that talks with a model."""
 
     async def run(arguments: Chat, call: Call) -> ChatAnswer:
@@ -140,6 +151,7 @@ def chat(conversations: Conversations, files: Files) -> Tool[Chat]:
             temperature=arguments.temperature,
             reasoning=Effort.MEDIUM if arguments.reasoning else None,
             schema=arguments.json_schema,
+            toolbox=toolbox(call) if arguments.tools else None,
         )
         reply = await replied(conversations.reply(request), call)
         return ChatAnswer(
@@ -151,6 +163,7 @@ def chat(conversations: Conversations, files: Files) -> Tool[Chat]:
             usage=UsedTokens.of(reply),
             truncated=_cut(reply),
             notice=reply.notice,
+            tool_calls=made_calls(reply.between) or None,
         )
 
     default = conversations.catalog.default or "none"
@@ -167,7 +180,7 @@ def chat(conversations: Conversations, files: Files) -> Tool[Chat]:
     )
 
 
-def query(conversations: Conversations, files: Files) -> Tool[Query]:
+def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Query]:
     """Return the tool that answers a question."""
 
     async def run(arguments: Query, call: Call) -> QueryAnswer:
@@ -177,6 +190,7 @@ def query(conversations: Conversations, files: Files) -> Tool[Query]:
             conversation_id=arguments.session_id,
             new_if_unknown=True,
             model_id=arguments.model_id,
+            toolbox=toolbox(call),
         )
         reply = await replied(conversations.reply(request), call)
         return QueryAnswer(
@@ -186,12 +200,14 @@ def query(conversations: Conversations, files: Files) -> Tool[Query]:
             usage=UsedTokens.of(reply),
             truncated=_cut(reply),
             notice=reply.notice,
+            sources=sources(reply.between) or None,
+            tool_calls=made_calls(reply.between) or None,
         )
 
     return Tool(
         name="query",
         title="Query",
-        description="Send a query to an AI assistant; a session keeps what was said.",
+        description="Ask an AI assistant, which may use this server's tools.",
         group=Group.MODELS,
         arguments=Query,
         result=QueryAnswer,

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from junto.domain.errors import ConfigurationError, InvalidInputError
-from junto.tools.guard import Guard
+from junto.tools.guard import Guard, crashed
 from junto.tools.long import LongCalls
 from junto.tools.pages import page_of
 from junto.tools.schemas import input_schema, output_schema, problems
@@ -126,6 +126,28 @@ class Registry:
 
         # All that are unknown are counted as one, or a caller could make up names without end.
         return await self._guard.around(offer.tool.name if offer else "unknown", call, answered)
+
+    async def use(self, call: Call) -> WireResult:
+        """Run a tool for a model, within a call that is a job already.
+
+        Raises:
+            MCPError: there is no such tool, or it failed in a way that nobody foresaw.
+        """
+        offer = self._offers.get(call.params.name)
+
+        async def answered() -> WireResult:
+            if offer is None:
+                raise MCPError(INVALID_PARAMS, f"There is no tool {call.params.name[:_SHOWN]}.")
+            arguments = offer.checked(call.params.arguments or {})
+            return _wire(await offer.tool.run(arguments, call))
+
+        name = offer.tool.name if offer else "unknown"
+        try:
+            return await self._guard.around(name, call, answered)
+        except MCPError:
+            raise
+        except Exception as error:
+            raise crashed(error, "tool crashed", tool=name) from error
 
     async def _as_job(self, tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
         if self._long is None:

@@ -1,0 +1,163 @@
+"""Models that use tools, through the protocol and both dialects, and the rules they keep to."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import Json, StdioClient, child, clean_environment, junto
+from tests.server_upstream import ServedUpstream, served_upstream
+
+
+@pytest.fixture
+def upstream() -> Any:
+    with served_upstream() as upstream:
+        yield upstream
+
+
+@pytest.fixture
+def client(tmp_path: Path, upstream: ServedUpstream) -> Any:
+    price = {"input": 3, "output": 15}
+    a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
+    b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k", "price": price}
+    plain = {**b, "id": "plain", "capabilities": {"tools": False}}
+    models = json.dumps([a | {"price": price}, b, plain])
+    (tmp_path / "notes.txt").write_text("The answer is 42.\nIt always was.\n")
+    environment = clean_environment(tmp_path, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0")
+    with child(junto("mcp"), environment, tmp_path) as client:
+        yield client
+
+
+def called(client: StdioClient, tool: str, **arguments: Any) -> Json:
+    result: Json = client.ask(1, "tools/call", name=tool, arguments=arguments)["result"]
+    facts: Json = result["structuredContent"]
+    return facts
+
+
+def use(*calls: tuple[str, Json], word: str = "use") -> str:
+    return f"{word} " + json.dumps([{"name": n, "arguments": a} for n, a in calls])
+
+
+READ = ("read_file", {"path": "notes.txt"})
+COUNT = ("execute_command", {"command": "wc", "args": ["-l", "notes.txt"]})
+
+
+@pytest.mark.feature("F099", "F100", "F101", "F161", "F043")
+@pytest.mark.parametrize("model", ["a", "b"])
+def test_a_model_reads_a_file_runs_a_command_and_answers_with_both(
+    client: StdioClient, upstream: ServedUpstream, model: str
+) -> None:
+    facts = called(client, "query", prompt=use(READ, COUNT), modelId=model)
+
+    assert "The answer is 42." in facts["response"]
+    assert "2 notes.txt" in facts["response"]
+    assert [(call["name"], call["ok"]) for call in facts["toolCalls"]] == [
+        ("read_file", True), ("execute_command", True),
+    ]  # fmt: skip
+    assert facts["sources"] == [{"id": "1", "title": "notes.txt", "url": "file:///notes.txt"}]
+    # Both rounds are counted.
+    assert facts["usage"]["inputTokens"] == 20
+    assert facts["usage"]["costUsd"] == pytest.approx(0.00021)
+    told = json.dumps(upstream.bodies[0]["tools"])
+    assert "read_file" in told
+    assert '"chat"' not in told
+
+
+def test_what_a_tool_gives_is_marked_as_data(client: StdioClient, upstream: ServedUpstream) -> None:
+    called(client, "query", prompt=use(READ))
+
+    given = json.dumps(upstream.bodies[1]["messages"][-1])
+    assert "<data-" in given
+    assert "not instructions" in given
+
+
+def test_a_session_remembers_what_tools_gave(client: StdioClient) -> None:
+    first = called(client, "query", prompt=use(READ))
+    history = called(client, "conversation_history", conversationId=first["sessionId"])
+    second = called(client, "query", prompt="and now?", sessionId=first["sessionId"])
+
+    assert [message["role"] for message in history["messages"]] == [
+        "user", "assistant", "user", "assistant",
+    ]  # fmt: skip
+    assert second["response"].startswith("a heard 5")
+
+
+def test_a_chat_uses_tools_only_when_it_is_told_to(
+    client: StdioClient, upstream: ServedUpstream
+) -> None:
+    called(client, "chat", message=use(READ))
+    with_tools = called(client, "chat", message=use(READ), tools=True)
+
+    assert "tools" not in upstream.bodies[0]
+    assert "42" in with_tools["response"]
+    assert with_tools["toolCalls"][0]["name"] == "read_file"
+
+
+@pytest.mark.feature("F102")
+def test_a_model_that_never_stops_using_tools_is_stopped_with_what_was_done(
+    client: StdioClient, upstream: ServedUpstream
+) -> None:
+    facts = called(client, "query", prompt=use(READ, word="use-on"))
+
+    assert facts["code"] == "ModelError"
+    assert "Tool loop exceeded max iterations" in facts["message"]
+    assert len(facts["toolCalls"]) == 10
+    assert len(upstream.bodies) == 10
+    assert called(client, "list_conversations")["conversations"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("read_file", {"path": "/etc/passwd"}, "lies outside"),
+        ("read_file", {"path": "missing"}, "There is no missing"),
+        ("read_file", {"wrong": 1}, "path is required"),
+        ("chat", {"message": "x"}, "There is no tool"),
+        ("no_such", {}, "There is no tool"),
+        ("execute_command", {"command": "sh", "args": ["-c", "id"]}, "may not be run"),
+    ],
+)
+@pytest.mark.parametrize("model", ["a", "b"])
+def test_a_tool_that_fails_tells_the_model_and_the_loop_goes_on(
+    client: StdioClient, name: str, arguments: Json, said: str, model: str
+) -> None:
+    facts = called(client, "query", prompt=use((name, arguments)), modelId=model)
+
+    assert said in facts["response"]
+    assert facts["toolCalls"] == [{"name": name, "arguments": arguments, "ok": False}]
+    assert "sources" not in facts
+
+
+def test_a_model_that_takes_no_tools_is_asked_without(
+    client: StdioClient, upstream: ServedUpstream
+) -> None:
+    facts = called(client, "query", prompt="hi", modelId="plain")
+
+    assert facts["response"] == "b heard 1: hi".replace("b", "plain", 1)
+    assert "tools" not in upstream.bodies[0]
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        '{"name": "read_file", "arguments": {"path": "notes.txt"}}',
+        '```json\n{"name": "read_file", "parameters": {"path": "notes.txt"}}\n```',
+        '<tool_call>\n[{"name": "read_file", "arguments": {"path": "notes.txt"}}]\n</tool_call>',
+    ],
+)
+def test_a_call_that_a_small_model_only_prints_is_taken_for_one(
+    client: StdioClient, upstream: ServedUpstream, printed: str
+) -> None:
+    facts = called(client, "query", prompt=f"say {printed}")
+
+    assert facts["toolCalls"] == [
+        {"name": "read_file", "arguments": {"path": "notes.txt"}, "ok": True}
+    ]
+    assert "42" in json.dumps(upstream.bodies[1])
+
+
+def test_a_word_that_looks_like_a_call_is_none(client: StdioClient) -> None:
+    text = '{"name": "somebody", "arguments": {}}'
+
+    assert called(client, "query", prompt=f"say {text}")["response"] == text
