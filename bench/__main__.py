@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bench import answers, engine, memory, serving, streaming
+from bench import answers, engine, files, memory, serving, streaming
 from bench.rows import Row
 
 BENCHMARKS = {
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "engine": engine.rows,
     "memory": memory.rows,
     "streaming": streaming.rows,
+    "files": files.rows,
 }
 
 

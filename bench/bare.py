@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -34,6 +35,9 @@ async def list_tools(
 async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
     if params.name == "chat":
         return await stream(context, params.arguments or {})
+    if params.name == "read_file":
+        text = Path((params.arguments or {})["path"]).read_text("utf-8")  # noqa: ASYNC240
+        return types.CallToolResult(content=[types.TextContent(text=text)])
     now = datetime.now(UTC).replace(microsecond=0)
     facts = {"iso8601": now.isoformat(), "timestamp": int(now.timestamp()), "timezone": "UTC"}
     return types.CallToolResult(

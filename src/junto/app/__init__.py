@@ -14,6 +14,7 @@ from junto.app.models import catalog_of, council_of, refreshed_lists
 from junto.conversation.reading import Reader
 from junto.conversation.service import Conversations
 from junto.conversation.sweeping import Sweeper
+from junto.conversation.tool_loop import Toolbox
 from junto.jobs.service import Jobs
 from junto.kit.attachments import Attachments
 from junto.kit.files import Files
@@ -37,6 +38,7 @@ from junto.tools.models import list_models
 from junto.tools.prompts import Prompts, house_prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resources
+from junto.tools.servers import Server, ServerTools
 from junto.tools.status import Status, config_resource, health_resource
 from junto.tools.stories import conversation_ids, conversation_template
 from junto.tools.surface import Surface
@@ -127,7 +129,10 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
         conversations = conversations_of(settings, catalog, council, stores.conversations)
         jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack), metrics)
         guard = Guard(metrics, redactor)
-        services = _Services(conversations, jobs, status)
+        servers = tuple(Server(entry) for entry in settings.servers)
+        for server in servers:
+            stack.push_async_callback(server.close)
+        services = _Services(conversations, jobs, status, servers)
         surface = _surface(loaded, guard, services, reach)
         yield Junto(
             settings, surface, metrics, status, catalog, council, conversations, jobs, stack
@@ -162,6 +167,7 @@ class _Services:
     conversations: Conversations
     jobs: Jobs
     status: Status
+    servers: tuple[Server, ...]
 
 
 def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) -> Surface:
@@ -180,8 +186,9 @@ def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) ->
     # A model may use what is offered, and what is offered holds the tools that ask models.
     offered: list[Registry] = []
 
-    def toolbox(call: Call) -> OwnTools:
-        return OwnTools(offered[0], call)
+    async def toolbox(call: Call) -> Toolbox:
+        own = OwnTools(offered[0], call)
+        return await ServerTools.beside(own, services.servers) if services.servers else own
 
     tools: tuple[Tool[Any], ...] = (
         chat(conversations, files, toolbox),

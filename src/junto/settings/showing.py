@@ -58,6 +58,9 @@ def secrets_in(value: Any) -> Iterator[str]:
     elif isinstance(value, tuple | list):
         for item in value:
             yield from secrets_in(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from secrets_in(item)
 
 
 def _plain(value: Any) -> Any:

@@ -1,8 +1,9 @@
 """The settings themselves: what exists, what each takes, and its default."""
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
 
 from junto.domain.limits import Period
@@ -276,6 +277,33 @@ class CommandEntry(Section):
     writes: bool = Field(default=True, description="whether it may write beneath the roots")
 
 
+class ServerEntry(Section):
+    """Another MCP server whose tools models may use, as an operator writes it down."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,30}$", description="comes before its tools' names")
+    command: str | None = Field(None, description="the program that serves on stdio")
+    args: tuple[str, ...] = Field((), description="its arguments")
+    environment: dict[str, SecretStr] = Field(
+        default_factory=dict, description="variables that it gets besides the usual few"
+    )
+    url: str | None = Field(None, description="or where it serves over HTTP")
+    headers: dict[str, SecretStr] = Field(
+        default_factory=dict, description="headers that it wants, such as a key"
+    )
+    include: Names = Field((), description="the only tools to use; all if empty")
+    exclude: Names = Field((), description="tools to leave out")
+    connect: Duration = Field(10, gt=0, description="how long connecting may take")
+    timeout: Duration = Field(60, gt=0, description="how long a call may take")
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("a server has either a command or a url")
+        return self
+
+
 class Tools(Section):
     """Which tools clients see, and how far those reach that work on this machine."""
 
@@ -372,6 +400,9 @@ class Settings(Section):
     jobs: Jobs = Jobs()
     agent: Agent = Agent()
     tools: Tools = Tools()
+    servers: tuple[ServerEntry, ...] = Field(
+        (), description="other MCP servers, whose tools models may use"
+    )
     http: Http = Http()
     stdio: Stdio = Stdio()
     logging: Logging = Logging()

@@ -1,6 +1,6 @@
 """The tools `chat` and `query`: an answer within a conversation."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -18,7 +18,7 @@ from junto.tools.parts import Files, Parts, message_of
 from junto.tools.tool import Call, Group, Hints, LongArguments, Result, Tool
 
 # Gives the tools that a model may use on behalf of a caller.
-Boxes = Callable[[Call], Toolbox | None]
+Boxes = Callable[[Call], Awaitable[Toolbox]]
 
 _ASKING = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
 _ID = r"^[\w\"'.:-]+$"
@@ -151,7 +151,7 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
             temperature=arguments.temperature,
             reasoning=Effort.MEDIUM if arguments.reasoning else None,
             schema=arguments.json_schema,
-            toolbox=toolbox(call) if arguments.tools else None,
+            toolbox=await toolbox(call) if arguments.tools else None,
         )
         reply = await replied(conversations.reply(request), call)
         return ChatAnswer(
@@ -190,7 +190,7 @@ def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Qu
             conversation_id=arguments.session_id,
             new_if_unknown=True,
             model_id=arguments.model_id,
-            toolbox=toolbox(call),
+            toolbox=await toolbox(call),
         )
         reply = await replied(conversations.reply(request), call)
         return QueryAnswer(

@@ -101,7 +101,8 @@ def read_file(files: Files, most_bytes: int) -> Tool[ReadArguments]:
                 ],
                 structured_content=facts,
             )
-        return _lines(arguments, _text(data, arguments.path), most_bytes)
+        found = _lines(arguments, _text(data, arguments.path), most_bytes)
+        return _once(found) if len(found.content) > most_bytes else found
 
     return Tool(
         name="read_file",
@@ -134,10 +135,21 @@ def _text(data: bytes, path: str) -> str:
     return data.decode("utf-8-sig", "replace")
 
 
+def _once(found: FileText) -> CallToolResult:
+    """Return a text that is too long to be sent twice: the facts stand beside it."""
+    facts = found.model_dump(by_alias=True, exclude_none=True, exclude={"content"})
+    return CallToolResult(
+        content=[TextContent(text=found.text())],
+        structured_content={**facts, "notice": "The text is in the content, not here."},
+    )
+
+
 def _lines(arguments: ReadArguments, text: str, most_bytes: int) -> FileText:
     """Return the lines that were asked for; without a number, as many as clients show."""
-    if arguments.offset == 0 and arguments.limit is None and len(text) * 4 <= most_bytes:
-        return FileText(path=arguments.path, content=text, lines=text.count("\n") + 1)
+    count = text.count("\n") + 1
+    short = len(text) * 4 <= most_bytes
+    if arguments.offset == 0 and (short if arguments.limit is None else arguments.limit >= count):
+        return FileText(path=arguments.path, content=text, lines=count)
     lines = text.splitlines(keepends=True)
     last = len(lines)
     if arguments.limit is not None:

@@ -49,7 +49,7 @@ class OwnTools(Toolbox):
         except MCPError as error:
             return ToolResult(call.id, (Text(error.message),), is_error=True)
         failed = bool(result.get("isError"))
-        return ToolResult(call.id, _parts(call.name, result, failed=failed), failed)
+        return ToolResult(call.id, result_parts(call.name, result, failed=failed), failed)
 
 
 def _told(call: ToolCall) -> str:
@@ -64,7 +64,8 @@ def _plain(result: Any) -> Mapping[str, Any]:
     return dict(result)
 
 
-def _parts(name: str, result: Mapping[str, Any], *, failed: bool) -> tuple[Text | Image, ...]:
+def result_parts(name: str, result: Mapping[str, Any], *, failed: bool) -> tuple[Text | Image, ...]:
+    """Return what a tool gave as a model gets it: text marked as data, and images."""
     text = result_text(result) or json.dumps(result.get("structuredContent") or {})
     if len(text) > _MOST_CHARACTERS:
         text = f"{text[:_MOST_CHARACTERS]}\n[cut: {len(text):,} characters in all]"
