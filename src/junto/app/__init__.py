@@ -38,6 +38,7 @@ from junto.tools.models import list_models
 from junto.tools.prompts import Prompts, house_prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resources
+from junto.tools.screening import Screened
 from junto.tools.servers import Server, ServerTools
 from junto.tools.status import Status, config_resource, health_resource
 from junto.tools.stories import conversation_ids, conversation_template
@@ -187,8 +188,10 @@ def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) ->
     offered: list[Registry] = []
 
     async def toolbox(call: Call) -> Toolbox:
-        own = OwnTools(offered[0], call)
-        return await ServerTools.beside(own, services.servers) if services.servers else own
+        box: Toolbox = OwnTools(offered[0], call)
+        if services.servers:
+            box = await ServerTools.beside(box, services.servers)
+        return Screened(box) if settings.guards.screen_results else box
 
     tools: tuple[Tool[Any], ...] = (
         chat(conversations, files, toolbox),

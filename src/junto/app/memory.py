@@ -9,6 +9,7 @@ from junto.conversation.service import Conversations
 from junto.domain.conversations import ConversationStore
 from junto.domain.ids import new_id
 from junto.domain.jobs import JobStore
+from junto.domain.limits import Rate, RateLimiter
 from junto.domain.signals import Signals
 from junto.jobs.presence import Presence
 from junto.jobs.service import Bounds, Jobs
@@ -17,6 +18,9 @@ from junto.providers.provider import Provider
 from junto.settings.tree import Settings
 from junto.storage.lazily import Lazily
 from junto.telemetry.metrics import Metrics
+
+# No number of tokens is too many for a pace.
+_ANY = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,25 @@ def jobs_of(
     )
 
 
+def _limiter() -> RateLimiter:
+    from junto.providers.pipeline.limits import LocalLimiter  # for those who want it
+
+    return LocalLimiter()
+
+
 def conversations_of(
     settings: Settings, catalog: Catalog, council: Provider, store: ConversationStore
 ) -> Conversations:
     """Return the service that answers within conversations."""
     chosen = settings.conversations
     kept = store if chosen.enabled else None
+    often = settings.guards.session_requests_per_minute
     return Conversations(
         council=council,
         catalog=catalog,
         answers=settings.answers,
         store=kept,
         history=History(kept, chosen.context, chosen.max_history) if kept else None,
+        limiter=_limiter() if often else None,
+        pace=Rate(often, _ANY) if often else None,
     )

@@ -14,6 +14,9 @@ from junto.providers.catalog.catalog import Access, Catalog
 from junto.providers.catalog.lists import ModelLists
 from junto.providers.catalog.reading import accesses, embedded_offer, engine_threads, offers
 from junto.providers.provider import Provider
+from junto.security.personal import without_personal
+from junto.security.secrets import Redactor
+from junto.settings.showing import secrets_in
 from junto.settings.tree import Settings
 from junto.telemetry.metrics import Metrics
 
@@ -60,7 +63,7 @@ async def council_of(
 
     async with AsyncExitStack() as stack:
         keepers = await _keepers(settings, stack)
-        yield Council(
+        council = Council(
             catalog=catalog,
             adapter=await stack.enter_async_context(adapters(_ways(settings, state))),
             care=_care(settings),
@@ -69,6 +72,21 @@ async def council_of(
             ledger=keepers.ledger,
             cache=keepers.cache,
         )
+        yield _guarded(council, settings)
+
+
+def _guarded(council: Provider, settings: Settings) -> Provider:
+    """Return the council with the guards that were asked for: cleaned first, then looked at."""
+    from junto.providers.pipeline.guards import Cleaned, Endpoint, Moderated
+
+    guards = settings.guards
+    if guards.moderation_url:
+        key = guards.moderation_key.get_secret_value() if guards.moderation_key else None
+        council = Moderated(council, Endpoint(guards.moderation_url, key, guards.moderation_model))
+    if guards.redact_prompts:
+        redactor = Redactor(secrets_in(settings))
+        council = Cleaned(council, lambda text: without_personal(redactor.text(text)))
+    return council
 
 
 async def _keepers(settings: Settings, stack: AsyncExitStack) -> _Keepers:

@@ -16,10 +16,12 @@ from junto.domain.errors import (
     InputOutputError,
     InvalidInputError,
     ModelError,
+    NoRoomError,
     NotFoundError,
 )
 from junto.domain.estimates import message_tokens, question_tokens, text_tokens
 from junto.domain.ids import canonical, new_id
+from junto.domain.limits import Rate, RateLimiter, Taken
 from junto.domain.messages import Message, Role
 from junto.domain.questions import Answer, Effort, Event, Question, Usage
 from junto.providers.catalog.catalog import Catalog, Offer
@@ -85,6 +87,9 @@ class Conversations:
     answers: Answers
     store: ConversationStore | None
     history: History | None
+    # How often one conversation may be gone on with, and who counts.
+    limiter: RateLimiter | None = None
+    pace: Rate | None = None
     now: Callable[[], float] = time.time
 
     async def reply(self, request: Request) -> AsyncGenerator[Event | Asked | Reply]:
@@ -95,6 +100,7 @@ class Conversations:
             JuntoError: the model could not answer; nothing is kept.
         """
         conversation, offer, notice = await self._begun(request)
+        await self._paced(conversation)
         question = await self._question(conversation, offer, request)
         yield Asked(question_tokens(question) - question.max_tokens)
         toolbox = request.toolbox if offer.capabilities.tools else None
@@ -119,6 +125,18 @@ class Conversations:
             notice=conflict or notice,
             between=worked.between,
         )
+
+    async def _paced(self, conversation: Conversation) -> None:
+        """Let a conversation go on only as often as it may."""
+        if self.limiter and self.pace:
+            # A branch goes on with what it branched off from.
+            key = f"conversation:{conversation.owner}:{conversation.parent or conversation.id}"
+            wait = await self.limiter.take(key, 0, self.pace)
+            if not isinstance(wait, Taken):
+                raise NoRoomError(
+                    f"This conversation is gone on with too often; there is room in {wait:.0f} s.",
+                    retry_after=wait,
+                )
 
     async def find(self, owner: str, conversation_id: str) -> Conversation:
         """Return a conversation, which counts as having been looked at.

@@ -329,6 +329,25 @@ class Tools(Section):
     timezone: TimeZone = Field("UTC", description="the zone of current_time when none is asked for")
 
 
+class Guards(Section):
+    """What looks at questions and results; all of it is off unless it is asked for."""
+
+    moderation_url: str | None = Field(
+        None, description="a moderations endpoint that every question must pass"
+    )
+    moderation_key: SecretStr | None = Field(None, description="the key it wants")
+    moderation_model: str | None = Field(None, description="the model it should use")
+    redact_prompts: bool = Field(
+        default=False, description="whether secrets and personal data are taken out of questions"
+    )
+    screen_results: bool = Field(
+        default=False, description="whether results that give a model orders are withheld from it"
+    )
+    session_requests_per_minute: int | None = Field(
+        None, ge=1, description="how often one conversation may be gone on with"
+    )
+
+
 class Http(Section):
     """The HTTP server."""
 
@@ -403,6 +422,7 @@ class Settings(Section):
     servers: tuple[ServerEntry, ...] = Field(
         (), description="other MCP servers, whose tools models may use"
     )
+    guards: Guards = Guards()
     http: Http = Http()
     stdio: Stdio = Stdio()
     logging: Logging = Logging()

@@ -39,7 +39,7 @@ _POWERS = (
     "servers",
 )
 # What is kept goes there.
-_STORES = ("database.url", "redis.url")
+_STORES = ("database.url", "redis.url", "guards.moderation_url")
 
 
 class Unfilled(Mapping[str, str]):
@@ -82,7 +82,7 @@ class Found:
     def _problems(self) -> Iterator[tuple[str, str]]:
         for setting in _STORES:
             if setting in self.values and not _harmless(str(self.values[setting])):
-                yield setting, "what you keep would be kept there."
+                yield setting, "what you say or keep would be sent there."
         for setting in _POWERS:
             if setting in self.values and self._opens(setting, self.values[setting]):
                 yield setting, "it would open more of this machine than you have said."

@@ -41,7 +41,7 @@ class OwnTools(Toolbox):
     @override
     async def use(self, call: ToolCall) -> ToolResult:
         self.call.work.notes(_told(call))
-        if call.name in _NOT_FOR_MODELS:
+        if call.name not in {spec.name for spec in self.specs()}:
             return ToolResult(call.id, (Text(f"There is no tool {call.name}."),), is_error=True)
         params = CallToolRequestParams(name=call.name, arguments=dict(call.arguments))
         try:

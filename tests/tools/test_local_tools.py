@@ -1,0 +1,166 @@
+"""The tools for files, commands and the web, through the protocol."""
+
+import base64
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import Json, StdioClient, child, clean_environment, http_server, junto
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+@contextlib.contextmanager
+def served(home: Path, **more: str) -> Iterator[StdioClient]:
+    with child(junto("mcp"), clean_environment(home, **more), home) as client:
+        yield client
+
+
+def called(client: StdioClient, tool: str, **arguments: Any) -> Json:
+    result: Json = client.ask(1, "tools/call", name=tool, arguments=arguments)["result"]
+    return result
+
+
+def facts(client: StdioClient, tool: str, **arguments: Any) -> Json:
+    found: Json = called(client, tool, **arguments)["structuredContent"]
+    return found
+
+
+@pytest.mark.feature("F147", "F027")
+def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
+    with served(tmp_path) as client:
+        facts(client, "write_file", path="a/b.txt", content="one\ntwo\nthree\n")
+        whole = called(client, "readFile", path="a/b.txt")
+        middle = facts(client, "read_file", path="a/b.txt", offset=1, limit=1)
+        listed = facts(client, "list_files", path=".", recursive=True, glob="*.txt")
+        info = facts(client, "get_file_info", path="a/b.txt")
+        resource = client.ask(2, "resources/read", uri=f"file://{tmp_path}/a/b.txt")
+        outside = client.ask(3, "resources/read", uri="file:///etc/passwd")
+        facts(client, "delete_file", path="a/b.txt")
+        gone = facts(client, "read_file", path="a/b.txt")
+
+    assert whole["content"][0]["text"] == "one\ntwo\nthree\n"
+    assert whole["structuredContent"]["content"] == "one\ntwo\nthree\n"
+    assert (middle["content"], middle["nextOffset"], middle["lines"]) == ("two\n", 2, 3)
+    assert [each["path"] for each in listed["files"]] == ["a/b.txt"]
+    assert (info["kind"], info["size"]) == ("file", 14)
+    assert resource["result"]["contents"][0]["text"] == "one\ntwo\nthree\n"
+    assert "root:" not in json.dumps(outside)
+    assert "error" in outside
+    assert gone["code"] == "NotFound"
+
+
+def test_an_image_comes_as_one_and_what_is_no_text_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    (tmp_path / "b.bin").write_bytes(b"\1\0\2")
+    with served(tmp_path) as client:
+        image = called(client, "read_file", path="a.png")
+        binary = facts(client, "read_file", path="b.bin")
+
+    assert base64.b64decode(image["content"][1]["data"]) == PNG
+    assert image["content"][1]["mimeType"] == "image/png"
+    assert binary["code"] == "IOError"
+
+
+def test_a_long_file_is_read_in_pieces_that_clients_show(tmp_path: Path) -> None:
+    lines = [f"line {number} äöü\n" for number in range(5000)]
+    (tmp_path / "long").write_text("".join(lines))
+    (tmp_path / "wide").write_text("x" * 50_000)
+    with served(tmp_path, JUNTO_JOBS_REPLY_BYTES="10000") as client:
+        read, piece = "", {"nextOffset": 0}
+        while "nextOffset" in piece:
+            piece = facts(client, "read_file", path="long", offset=piece["nextOffset"])
+            assert len(str(piece["content"]).encode()) <= 10_000
+            read += str(piece["content"])
+        wide = facts(client, "read_file", path="wide")
+        whole = called(client, "read_file", path="long", limit=10_000)
+
+    assert read == "".join(lines)
+    assert len(wide["content"]) == 10_000
+    assert whole["content"][0]["text"] == "".join(lines)
+    assert "content" not in whole["structuredContent"]
+
+
+def test_a_command_runs_and_one_that_may_not_says_which_may(tmp_path: Path) -> None:
+    entry = [{"name": "say", "program": "/bin/echo", "words": "any", "flags": ["-n"]}]
+    with served(tmp_path, JUNTO_TOOLS_COMMANDS=json.dumps(entry)) as client:
+        said = called(client, "execute_command", command="say", args=["-n", "hello"])
+        refused = facts(client, "execute_command", command="rm", args=["-rf", "/"])
+        late = facts(client, "execute_command", command="say", args=["x"], timeoutSeconds=0.001)
+
+    assert said["structuredContent"] == {
+        "exitCode": 0, "stdout": "hello", "stderr": "", "truncated": False,
+    }  # fmt: skip
+    assert refused["code"] == "SecurityError"
+    assert "git, grep" in refused["message"]
+    assert late["code"] == "TimeoutError"
+
+
+def test_the_web_tool_reaches_nothing_at_home(tmp_path: Path) -> None:
+    with served(tmp_path) as client:
+        for url in ("http://127.0.0.1:1/", "http://localhost/", "file:///etc/passwd"):
+            assert facts(client, "http_get", url=url)["code"] in ("SecurityError", "NetworkError")
+
+
+@pytest.mark.parametrize(
+    ("reach", "offered", "missing"),
+    [
+        ("none", {"current_time"}, {"read_file", "write_file", "execute_command", "http_get"}),
+        ("read", {"read_file", "list_files"}, {"write_file", "delete_file", "execute_command"}),
+        ("all", {"read_file", "write_file", "execute_command"}, set()),
+    ],
+)
+def test_over_http_only_what_the_operator_opens_is_offered(
+    tmp_path: Path, reach: str, offered: set[str], missing: set[str]
+) -> None:
+    environment = clean_environment(tmp_path, JUNTO_TOOLS_OVER_HTTP=reach)
+    with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, _):
+        names = {tool["name"] for tool in client.legacy("tools/list").json()["result"]["tools"]}
+        templates = client.legacy("resources/templates/list").json()["result"]
+
+    assert offered <= names
+    assert not missing & names
+    assert ("file:///" in json.dumps(templates)) is (reach != "none")
+
+
+def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
+    with served(tmp_path, JUNTO_TOOLS_DISABLED="kit") as client:
+        names = {tool["name"] for tool in client.ask(1, "tools/list")["result"]["tools"]}
+
+    assert "read_file" not in names
+    assert "chat" in names
+
+
+@pytest.mark.parametrize(
+    ("content", "opens"),
+    [
+        ("tools: {roots: [/]}", True),
+        ("tools: {roots: ..}", True),
+        ("tools: {roots: ['~']}", True),
+        ("tools: {roots: ['${HOME}']}", True),
+        ("tools: {roots: 'deep, /etc'}", True),
+        ("tools: {roots: [deep, .]}", False),
+        ("tools: {commands: [{name: bash, anything: true}]}", True),
+        ("tools: {overHttp: all}", True),
+        ("tools: {over_http: none}", False),
+        ("tools: {confine: false}", True),
+        ("tools: {commandEnvironment: [ANTHROPIC_API_KEY]}", True),
+        ("servers: [{name: x, command: /bin/sh}]", True),
+    ],
+)
+def test_a_file_that_merely_lies_there_opens_nothing(
+    tmp_path: Path, content: str, *, opens: bool
+) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "junto.yaml").write_text(content)
+    with served(tmp_path) as client:
+        if opens:
+            assert client.process.wait(30) == 2
+            assert client.process.stderr
+            assert b"open more of this machine" in client.process.stderr.read()
+        else:
+            assert "tools" in client.ask(1, "tools/list")["result"]
