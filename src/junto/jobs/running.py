@@ -81,6 +81,8 @@ class Running:
         """Ask the owner something, and wait for the answer."""
         answer = self._answers[key] = asyncio.get_running_loop().create_future()
         self._becomes(asks={**(self.job.asks or {}), key: request})
+        for watch in self._watches:
+            watch.asks()
         self.writer.at_once(self)
         try:
             return await answer

@@ -131,6 +131,11 @@ class Jobs:
         """Wait no longer for jobs to finish, once they are being drained."""
         self._hurry.set()
 
+    def running(self, owner: str, id_: str) -> Running | None:
+        """Return a job of `owner` that is under way here."""
+        found = self._running.get(id_)
+        return found if found and found.job.owner == owner else None
+
     async def find(self, owner: str, id_: str) -> Job:
         """Return how a job stands now.
 

@@ -17,6 +17,8 @@ class Watch:
     """Collects what a job says until its watcher has time for it."""
 
     now: Callable[[], float] = time.monotonic
+    # Whether the job wants to know something; nothing more is told until it does.
+    asked: bool = field(default=False, init=False)
     _words: list[str] = field(default_factory=list, init=False)
     _note: str | None = field(default=None, init=False)
     _fresh_note: bool = field(default=False, init=False)
@@ -34,13 +36,18 @@ class Watch:
         self._note, self._fresh_note = note, True
         self._news.set()
 
+    def asks(self) -> None:
+        """Take note that the job waits for an answer of its owner."""
+        self.asked = True
+        self._news.set()
+
     def ends(self) -> None:
         """Take note that nothing follows."""
         self._over.set()
         self._news.set()
 
     async def news(self) -> AsyncGenerator[str]:
-        """Yield what is new, as soon as it may be told, until the job has ended."""
+        """Yield what is new, as soon as it may be told, until the job has ended, or asks."""
         began = self._told = self.now()
         pause = 0.0  # before the first words there is none
         alarm = _Alarm(self)
@@ -55,6 +62,8 @@ class Watch:
                 if message:
                     self._told, pause = self.now(), PAUSE
                     yield message
+                if self.asked:
+                    return
         finally:
             alarm.off()
         if words := "".join(self._words):

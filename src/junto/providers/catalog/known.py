@@ -13,6 +13,7 @@ class Dialect(StrEnum):
     BEDROCK = "bedrock"
     VERTEX = "vertex"
     EMBEDDED = "embedded"
+    CLIENT = "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

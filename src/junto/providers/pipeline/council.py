@@ -80,6 +80,10 @@ class Council(Provider):
         return Alternative(offer.id, self._pipelines[offer], offer.route.model)
 
     def _pipeline(self, offer: Offer) -> Provider:
+        if offer.route.dialect is Dialect.CLIENT:
+            # Each client has its own: what one's model said, or how it failed, is no other's.
+            model = Measured(self.adapter(offer), self.metrics, offer.route.provider, offer.id)
+            return Checked(model, offer.capabilities, offer.id)
         local = offer.route.dialect is Dialect.EMBEDDED
         name = offer.route.provider
         # Two servers may go by one provider's name, and only one of them be down.
