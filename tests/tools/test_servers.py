@@ -44,10 +44,12 @@ def upstream() -> Iterator[ServedUpstream]:
 
 
 @contextlib.contextmanager
-def served(home: Path, upstream: ServedUpstream, *servers: Json) -> Iterator[StdioClient]:
+def served(
+    home: Path, upstream: ServedUpstream, *servers: Json, **more: str
+) -> Iterator[StdioClient]:
     model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
     environment = clean_environment(
-        home, JUNTO_MODELS=json.dumps([model]), JUNTO_SERVERS=json.dumps(servers)
+        home, JUNTO_MODELS=json.dumps([model]), JUNTO_SERVERS=json.dumps(servers), **more
     )
     with child(junto("mcp"), environment, home) as client:
         yield client
@@ -86,6 +88,20 @@ def test_a_model_uses_the_tools_of_another_server(tmp_path: Path, upstream: Serv
     assert {"other__add", "read_file"} <= names
     assert "other__die" not in names
     assert not refused["toolCalls"][0]["ok"]
+
+
+def test_the_use_of_anothers_tool_is_written_down(tmp_path: Path, upstream: ServedUpstream) -> None:
+    logs = {"JUNTO_LOGGING_OUTPUT": "files", "JUNTO_LOGGING_LEVEL": "info"}
+    with served(tmp_path, upstream, other(tmp_path), **logs) as client:
+        asked(client, "other__add", a=2, b=3)
+        asked(client, "read_file", path="missing")
+        client.finish()
+
+    lines = (tmp_path / "data/junto/logs/audit.log").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    assert [(each["tool"], each["outcome"]) for each in told] == [
+        ("other__add", "ok"), ("query", "ok"), ("read_file", "NotFound"), ("query", "ok"),
+    ]  # fmt: skip
 
 
 def test_a_junto_over_http_is_such_a_server_too(tmp_path: Path, upstream: ServedUpstream) -> None:

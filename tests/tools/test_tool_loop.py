@@ -1,12 +1,23 @@
 """Models that use tools, through the protocol and both dialects, and the rules they keep to."""
 
+import contextlib
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.clients import Json, StdioClient, child, clean_environment, junto
+from tests.clients import (
+    Json,
+    StdioClient,
+    child,
+    clean_environment,
+    junto,
+    notification,
+    request,
+)
 from tests.server_upstream import ServedUpstream, served_upstream
 
 
@@ -155,6 +166,64 @@ def test_a_call_that_a_small_model_only_prints_is_taken_for_one(
         {"name": "read_file", "arguments": {"path": "notes.txt"}, "ok": True}
     ]
     assert "42" in json.dumps(upstream.bodies[1])
+
+
+def test_cancelling_a_query_ends_the_command_that_its_model_runs(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
+    command = [{"name": "bash", "anything": True}]
+    environment = clean_environment(
+        tmp_path, JUNTO_MODELS=json.dumps([model]), JUNTO_TOOLS_COMMANDS=json.dumps(command)
+    )
+    mark = f"1000.{os.getpid()}9"
+    script = f"(setsid sleep {mark} &); sleep {mark}"
+    prompt = use(("execute_command", {"command": "bash", "args": ["-c", script]}))
+    with child(junto("mcp"), environment, tmp_path) as client:
+        client.send(request(7, "tools/call", name="query", arguments={"prompt": prompt}))
+        _until(lambda: len(_running(mark)) >= 2)
+        client.send(notification("notifications/cancelled", requestId=7))
+        _until(lambda: not _running(mark))
+        _until(lambda: called(client, "job")["jobs"][0]["state"] == "cancelled")
+
+
+def _running(mark: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = entry.read_bytes().split(b"\0")
+            if words[:2] == [b"sleep", mark.encode()]:
+                found.append(mark)
+    return found
+
+
+def _until(seen: Any) -> None:
+    end = time.monotonic() + 20
+    while not seen():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)  # other processes bring it about
+
+
+def test_a_budget_that_ends_between_two_rounds_leaves_nothing(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    # Enough for one question with its longest answer, and not for a second.
+    price = {"input": 1, "output": 1000}
+    model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
+    (tmp_path / "notes.txt").write_text("42")
+    environment = clean_environment(
+        tmp_path,
+        JUNTO_MODELS=json.dumps([model | {"price": price}]),
+        JUNTO_BUDGET_LIMIT="4.1",
+        JUNTO_ANSWERS_MAX_TOKENS="4096",
+    )
+    with child(junto("mcp"), environment, tmp_path) as client:
+        spent = called(client, "query", prompt=use(READ))
+        listed = called(client, "list_conversations")
+
+    assert spent["code"] == "BudgetExceeded"
+    assert len(upstream.bodies) == 1
+    assert listed["conversations"] == []
 
 
 def test_a_word_that_looks_like_a_call_is_none(client: StdioClient) -> None:

@@ -188,9 +188,10 @@ def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) ->
     offered: list[Registry] = []
 
     async def toolbox(call: Call) -> Toolbox:
-        box: Toolbox = OwnTools(offered[0], call)
+        own = OwnTools(offered[0], call)
+        box: Toolbox = own
         if services.servers:
-            box = await ServerTools.beside(box, services.servers)
+            box = await ServerTools.beside(own, services.servers)
         return Screened(box) if settings.guards.screen_results else box
 
     tools: tuple[Tool[Any], ...] = (

@@ -1,9 +1,9 @@
 """The tools on offer: found by name, checked, run, and answered in the protocol's shape."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import x_mcp_header_map
@@ -20,6 +20,7 @@ from junto.tools.tool import Answer, Call, Group, Tool
 
 _SHOWN = 100
 
+T = TypeVar("T")
 WireResult = dict[str, Any] | CallToolResult | InputRequiredResult
 
 
@@ -148,6 +149,13 @@ class Registry:
             raise
         except Exception as error:
             raise crashed(error, "tool crashed", tool=name) from error
+
+    async def watched(self, call: Call, run: Callable[[], Awaitable[T]]) -> T:
+        """Count and write down the use of another server's tool, which fails in its result."""
+        result = await self._guard.around(call.params.name[:_SHOWN], call, run)
+        if isinstance(result, dict):
+            raise TypeError("a tool of another server keeps its failures in its result")
+        return result
 
     async def _as_job(self, tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
         if self._long is None:

@@ -16,7 +16,7 @@ from junto.domain.messages import Text, ToolCall, ToolResult
 from junto.domain.questions import ToolSpec
 from junto.settings.tree import ServerEntry
 from junto.telemetry.logs import Log
-from junto.tools.toolbox import result_parts
+from junto.tools.toolbox import OwnTools, result_parts
 
 _log = Log.of("tools")
 
@@ -129,12 +129,12 @@ class Server:
 class ServerTools(Toolbox):
     """The tools of `own`, and those of servers that were reached."""
 
-    own: Toolbox
+    own: OwnTools
     servers: tuple[Server, ...]
     found: tuple[ToolSpec, ...]
 
     @classmethod
-    async def beside(cls, own: Toolbox, servers: Iterable[Server]) -> "ServerTools":
+    async def beside(cls, own: OwnTools, servers: Iterable[Server]) -> "ServerTools":
         """Return a toolbox with the tools of all that can be reached."""
         every = tuple(servers)
         found = await asyncio.gather(*(server.specs() for server in every))
@@ -148,7 +148,7 @@ class ServerTools(Toolbox):
     async def use(self, call: ToolCall) -> ToolResult:
         for server in self.servers:
             if server.knows(call.name):
-                return await server.use(call)
+                return await self.own.watched(call, server.use)
         return await self.own.use(call)
 
 

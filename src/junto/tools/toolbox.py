@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,18 @@ class OwnTools(Toolbox):
             for definition in self.registry.definitions()
             if definition["name"] not in _NOT_FOR_MODELS
         )
+
+    async def watched(
+        self, call: ToolCall, use: Callable[[ToolCall], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """Have another's tool used, counted and written down like one of ours."""
+        self.call.work.notes(_told(call))
+        params = CallToolRequestParams(name=call.name, arguments=dict(call.arguments))
+
+        async def run() -> ToolResult:
+            return await use(call)
+
+        return await self.registry.watched(replace(self.call, params=params), run)
 
     @override
     async def use(self, call: ToolCall) -> ToolResult:
