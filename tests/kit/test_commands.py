@@ -1,11 +1,13 @@
 """Commands: what is refused, what the rest may see, and that nothing of them is left."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,11 @@ INJECTIONS = [
     ("find", ".", "-fprintf", "x", "y"),
     ("find", ".", "-ok", "id", ";"),
     ("find", "/etc", "-name", "passwd"),
+    ("find", "--", ".", "-exec", "id", ";"),
+    ("find", "--", ".", "-delete"),
+    ("grep", "/etc/passwd", "-e", "root"),
+    ("grep", "../secret", "-e", "out"),
+    ("cat", "--", "-x"),
     ("sort", "-o", "x", "deep/file.txt"),
     ("sort", "-ox", "deep/file.txt"),
     ("sort", "--output=x", "deep/file.txt"),
@@ -223,6 +230,110 @@ def test_no_argument_that_a_rule_does_not_know_passes(
     assert passed > 500
 
 
+FILTER = '[filter "f"]\n\tclean = {script}\n'
+PROMISE = (
+    '[remote "x"]\n\tpromisor = true\n\turl = {script}\n\tuploadpack = {script}\n'
+    "[extensions]\n\tpartialClone = x\n[core]\n\trepositoryformatversion = 1\n"
+)
+PROTOCOL = (
+    '[protocol "ext"]\n\tallow = always\n[remote "x"]\n\tpromisor = true\n'
+    "\turl = ext::{script}\n[extensions]\n\tpartialClone = x\n"
+)
+SIGNATURE = '[gpg "ssh"]\n\tprogram = {script}\n[gpg]\n\tformat = ssh\n'
+TEXTCONV = '[diff "t"]\n\ttextconv = {script}\n'
+# Configuration and attributes of a repository, and the command that would run what they name.
+EVIL = {
+    "a filter": (FILTER, "*.txt filter=f\n", ("diff",)),
+    "a filter by blame": (FILTER, "*.txt filter=f\n", ("blame", "deep/file.txt")),
+    "textconv by blame": (TEXTCONV, "*.txt diff=t\n", ("blame", "deep/file.txt")),
+    "a signature": (SIGNATURE, "", ("log", "--format=%GG")),
+    "a promise": (PROMISE, "", ("show", "1" * 40)),
+    "another protocol": (PROTOCOL, "", ("show", "1" * 40)),
+}
+
+
+@pytest.mark.parametrize("way", EVIL)
+async def test_no_program_that_a_repository_names_is_run(repository: Path, way: str) -> None:
+    config, attributes, words = EVIL[way]
+    planted, script = repository / "planted", repository / "evil.sh"
+    script.write_text(f"#!/bin/sh\ntouch {planted}\ncat\n")
+    script.chmod(0o755)
+    with (repository / ".git" / "config").open("a") as file:
+        file.write(config.replace("{script}", str(script)))
+    (repository / ".gitattributes").write_text(attributes)
+    (repository / "deep/file.txt").write_text("changed\n")
+    it = Runner(
+        roots=Roots.of([repository]),
+        # As if it could write, so that the mark would be seen.
+        commands=Commands({"git": replace(SAFE["git"], writes=True)}),
+    )
+
+    with contextlib.suppress(SecurityError):
+        await ran(it, "git", *words)
+
+    assert not planted.exists()
+
+
+async def test_a_repository_made_of_plain_files_is_none(repository: Path) -> None:
+    bare = repository / "e"
+    for name, text in {
+        "HEAD": "ref: refs/heads/x\n", "config": "[core]\n\tbare = true\n", "objects/x": "",
+        "refs/x": "",
+    }.items():  # fmt: skip
+        (bare / name).parent.mkdir(parents=True, exist_ok=True)
+        (bare / name).write_text(text)
+
+    result = await ran(runner(repository), "git", "log", cwd="e")
+
+    assert result.exit_code != 0
+    assert "bare repository" in result.stderr
+
+
+@pytest.mark.timeout(120)
+async def test_cancelling_at_any_moment_leaves_no_process_and_no_caller(repository: Path) -> None:
+    os.mkfifo(repository / "pipe")
+    it = runner(repository)
+
+    async def one(number: int) -> None:
+        work = asyncio.create_task(ran(it, "cat", str(repository / "pipe"), seconds=60))
+        await asyncio.sleep((number % 30) / 500)  # from before its start until it runs
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+
+    for start in range(0, 90, 6):
+        await asyncio.gather(*(one(number) for number in range(start, start + 6)))
+
+    assert not [line for line in lines() if str(repository / "pipe") in line]
+
+
+async def test_nobody_sees_the_environment_of_a_command_from_outside(repository: Path) -> None:
+    it = runner(repository, "sleep", environment={"TOKEN": "planted-token"})
+    work = asyncio.create_task(ran(it, "sleep", "1"))
+    await asyncio.sleep(0.5)
+
+    assert not [line for line in lines() if "planted-token" in line]
+    assert (await work).exit_code == 0
+
+
+async def test_a_program_of_the_operators_sees_its_own_folder_and_not_the_one_around(
+    repository: Path, tmp_path: Path
+) -> None:
+    tool = tmp_path / "home" / "bin" / "tool"
+    tool.parent.mkdir(parents=True)
+    (tmp_path / "home" / "key").write_text("private")
+    tool.write_text(f"#!/bin/sh\ncat {tmp_path}/home/key; echo done\n")
+    tool.chmod(0o755)
+    it = Runner(
+        roots=Roots.of([repository]),
+        commands=Commands({"tool": Rule(unchecked=True, program=str(tool))}),
+    )
+
+    result = await ran(it, "tool")
+
+    assert result.stdout == "done\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can confine a command")
 async def test_even_a_shell_sees_only_the_allowed_folders_and_no_network(
     repository: Path,
@@ -331,17 +442,18 @@ sleep 1000.$0
 """
 
 
-def left(mark: str) -> list[str]:
-    """Return the processes whose command line has the mark in it."""
+def lines() -> list[str]:
+    """Return the command lines of all processes."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = entry.read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if f"1000.{mark}" in line or f" {mark} " in f"{line} ":
-            found.append(line)
+        with contextlib.suppress(OSError):
+            found.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return found
+
+
+def left(mark: str) -> list[str]:
+    """Return the processes whose command line has the mark in it."""
+    return [line for line in lines() if f"1000.{mark}" in line or f" {mark} " in f"{line} "]
 
 
 @pytest.mark.timeout(180)

@@ -389,7 +389,7 @@ BAD_FILES = {
     "http: {port: !!int abc}": "junto.yaml: it: not valid YAML.",
     "http: {json_only: !!bool maybe}": "junto.yaml: it: not valid YAML.",
     "models: &a [*a]": "junto.yaml: models: it contains itself.",
-    'state_directory: "a\\0b"': "state_directory='a\\x00b': it takes a path.",
+    "default_model: {a: 1}": "default_model={'a': 1}: it takes text.",
     "http: {prot: 1}": "junto.yaml: http.prot: there is no such setting. Did you mean http.port?",
     "whatever: 1": "junto.yaml: whatever: there is no such setting. `junto config show`",
     "http: 5": "junto.yaml: http: it should hold settings of its own.",

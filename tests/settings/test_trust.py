@@ -44,6 +44,12 @@ def read(folder: Path, text: str, *, named: bool = False, home_file: str = "") -
         "database: {url: 'postgresql:///db?host=evil.example'}",
         "default_model: '${ANTHROPIC_API_KEY}'",
         "http: {host: '${PASSWORD}'}",
+        OWN_KEY,
+        "providers: {gemini: {base_url: 'https://x.example'}}",
+        "database: {url: 'postgresql://localhost/x?host=evil.example'}",
+        "database: {url: 'postgresql:///x?h%6fst=evil.example'}",
+        "database: {url: 'postgresql://localhost/x?hostaddr=6.6.6.6'}",
+        "guards: {moderation_url: 'https://evil.example'}",
     ],
 )
 def test_it_is_refused_and_the_way_out_is_told(tmp_path: Path, text: str) -> None:
@@ -74,14 +80,12 @@ def test_a_key_from_the_users_own_file_is_not_sent_away_either(tmp_path: Path) -
     "text",
     [
         "http: {port: 1}",
-        OWN_KEY,
         "models: [{id: m, baseUrl: 'http://127.0.0.1:9', apiKey: '${PASSWORD}'}]",
         "models: [{id: m, baseUrl: 'http://[::1]:9', apiKey: '${PASSWORD}'}]",
         "models: [{id: m, baseUrl: 'https://openrouter.ai/api/v1', apiKey: '${PASSWORD}'}]",
         "default_model: '${HARMLESS}'",
         "redis: {url: 'redis://127.0.0.1/0'}",
         "database: {url: 'postgresql:///db'}",
-        "providers: {gemini: {base_url: 'https://x.example'}}",
         "providers: {anthropic: {base_url: 'http://localhost:8080'}}",
     ],
 )

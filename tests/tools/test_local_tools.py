@@ -81,6 +81,7 @@ def test_a_long_file_is_read_in_pieces_that_clients_show(tmp_path: Path) -> None
 
     assert read == "".join(lines)
     assert len(wide["content"]) == 10_000
+    assert wide["truncated"]
     assert whole["content"][0]["text"] == "".join(lines)
     assert "content" not in whole["structuredContent"]
 
@@ -127,6 +128,18 @@ def test_over_http_only_what_the_operator_opens_is_offered(
     assert ("file:///" in json.dumps(templates)) is (reach != "none")
 
 
+def test_over_http_no_file_goes_to_a_model_unless_files_are_open(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("private")
+    part = {"fileData": {"mimeType": "text/plain", "fileUri": f"file://{tmp_path}/notes.txt"}}
+    environment = clean_environment(tmp_path)
+    with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, _):
+        reply = client.legacy(
+            "tools/call", name="chat", arguments={"message": "x", "parts": [part]}
+        ).json()["result"]["structuredContent"]
+
+    assert reply["code"] == "SecurityError"
+
+
 def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
     with served(tmp_path, JUNTO_TOOLS_DISABLED="kit") as client:
         names = {tool["name"] for tool in client.ask(1, "tools/list")["result"]["tools"]}
@@ -142,6 +155,11 @@ def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
         ("tools: {roots: ..}", True),
         ("tools: {roots: ['~']}", True),
         ("tools: {roots: ['${HOME}']}", True),
+        ("tools: {roots: '[\"/\"]'}", True),
+        ("tools: {roots: ['./~']}", True),
+        ("state_directory: /tmp/elsewhere", True),
+        ("agent: {permissionMode: bypassPermissions}", True),
+        ("http: {allowedOrigins: ['https://evil.example']}", True),
         ("tools: {roots: 'deep, /etc'}", True),
         ("tools: {roots: [deep, .]}", False),
         ("tools: {commands: [{name: bash, anything: true}]}", True),

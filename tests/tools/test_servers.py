@@ -157,6 +157,28 @@ def _processes(mark: str) -> list[str]:
     return found
 
 
+HANGS = "import time; time.sleep(1000)"
+
+
+def test_a_server_that_never_answers_holds_up_neither_queries_nor_the_end(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    silent = {"name": "silent", "command": sys.executable, "args": ["-c", HANGS], "connect": 1}
+    with served(tmp_path, upstream, silent, other(tmp_path)) as client:
+        first = asked(client, "other__add", a=1, b=1)
+        second = asked(client, "other__add", a=1, b=2)
+        assert client.finish()[0] == 0
+
+    assert "the sum is 2" in first["response"]
+    assert "the sum is 3" in second["response"]
+    assert not _processes(HANGS)
+
+
+def test_two_servers_do_not_share_a_name(tmp_path: Path, upstream: ServedUpstream) -> None:
+    with served(tmp_path, upstream, other(tmp_path), other(tmp_path)) as client:
+        assert client.process.wait(30) == 2
+
+
 @pytest.mark.parametrize("entry", [{"name": "x"}, {"name": "a b", "url": "http://x"}])
 def test_a_server_needs_a_name_and_a_way(
     tmp_path: Path, upstream: ServedUpstream, entry: Json

@@ -21,6 +21,7 @@ from junto.kit.files import Files
 from junto.providers.catalog.catalog import Catalog
 from junto.providers.deferred import Deferred
 from junto.providers.provider import Provider
+from junto.security.paths import Roots
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
 from junto.settings.showing import as_facts, secrets_in
@@ -39,7 +40,7 @@ from junto.tools.prompts import Prompts, house_prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resources
 from junto.tools.screening import Screened
-from junto.tools.servers import Server, ServerTools
+from junto.tools.servers import Server, ServerTools, servers_of
 from junto.tools.status import Status, config_resource, health_resource
 from junto.tools.stories import conversation_ids, conversation_template
 from junto.tools.surface import Surface
@@ -130,7 +131,7 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
         conversations = conversations_of(settings, catalog, council, stores.conversations)
         jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack), metrics)
         guard = Guard(metrics, redactor)
-        servers = tuple(Server(entry) for entry in settings.servers)
+        servers = servers_of(settings.servers)
         for server in servers:
             stack.push_async_callback(server.close)
         services = _Services(conversations, jobs, status, servers)
@@ -178,7 +179,7 @@ def _surface(loaded: Loaded, guard: Guard, services: _Services, reach: Reach) ->
     page = settings.tools.page_size
     reader = Reader(conversations, settings.conversations.truncate_limit)
     roots = roots_of(settings)
-    files = Attachments(roots)
+    files = Attachments(Roots(()) if reach is Reach.NONE else roots)
     remembering: tuple[Tool[Any], ...] = (
         conversation_history(reader),
         list_conversations(reader),

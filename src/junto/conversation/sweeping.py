@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from junto.domain.conversations import ConversationStore
+from junto.storage.surely import beside
 from junto.telemetry.logs import Log
 
 _log = Log.of("conversations")
@@ -25,12 +26,8 @@ class Sweeper:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Sweep until the end of the block."""
-        task = asyncio.create_task(self._run())
-        try:
+        async with beside(self._run()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self) -> None:
         while True:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,6 +16,8 @@ from junto.domain.questions import Answer, Event, Finished, Question, StopReason
 from junto.providers.provider import Provider
 
 MOST_ROUNDS = 10
+_AT_ONCE = 8
+_MOST_SHOWN = 4000
 _FENCED = re.compile(
     r"^```(?:json)?\s*(.*?)\s*```$|^<tool_call>\s*(.*?)\s*</tool_call>$", re.DOTALL
 )
@@ -90,13 +92,25 @@ class ToolLoop:
             if toolbox is None or not calls:
                 yield Worked(answer, tuple(between), tuple(usages))
                 return
-            results = await asyncio.gather(*(toolbox.use(call) for call in calls))
+            results = await _side_by_side(toolbox, calls)
             between += [answer.message, Message(Role.USER, tuple(results))]
         raise ModelError(
             f"Tool loop exceeded max iterations: the model asked for tools {self.most_rounds} "
             "times and gave no answer. Ask for less at once, or another model.",
             facts={"toolCalls": made_calls(between)},
         )
+
+
+async def _side_by_side(toolbox: Toolbox, calls: list[ToolCall]) -> list[ToolResult]:
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def use(call: ToolCall) -> ToolResult:
+        async with places:
+            return await toolbox.use(call)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(use(call)) for call in calls]
+    return [task.result() for task in tasks]
 
 
 def made_calls(between: list[Message] | tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -108,11 +122,20 @@ def made_calls(between: list[Message] | tuple[Message, ...]) -> list[dict[str, A
         if isinstance(part, ToolResult) and part.is_error
     }
     return [
-        {"name": part.name, "arguments": dict(part.arguments), "ok": part.id not in failed}
+        {"name": part.name, "arguments": _brief(part.arguments), "ok": part.id not in failed}
         for message in between
         for part in message.parts
         if isinstance(part, ToolCall)
     ]
+
+
+def _brief(arguments: Mapping[str, Any]) -> Any:
+    """Return arguments for the caller to see, unless they are more than anybody would read."""
+    try:
+        text = json.dumps(dict(arguments))
+    except (ValueError, RecursionError):
+        return "(too deep to show)"
+    return dict(arguments) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …"
 
 
 def _spoken_calls(answer: Answer, known: set[str]) -> Answer:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from junto.domain.errors import JuntoError
 from junto.domain.jobs import JobStore
 from junto.jobs.running import Running, Writer
+from junto.storage.surely import beside
 from junto.telemetry.logs import Log
 
 _log = Log.of("jobs")
@@ -75,12 +76,10 @@ class Journal(Writer):
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Write until the end of the block, and then what is left."""
-        task = asyncio.create_task(self._keep())
         try:
-            yield
+            async with beside(self._keep()):
+                yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
             await self._finish()
 
     async def _keep(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from junto.domain.signals import Signal, Signals
 from junto.jobs.journal import Journal
 from junto.jobs.presence import Presence
 from junto.jobs.running import Outcome, Running
+from junto.storage.surely import beside
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
 
@@ -232,8 +233,8 @@ class Jobs:
                 await stack.enter_async_context(self.signals.heard(self._hear))
             stack.callback(self.presence.hide)
             await stack.enter_async_context(self._journal.kept())
-            await stack.enter_async_context(_beside(self._attend()))
-            await stack.enter_async_context(_beside(self._tidy()))
+            await stack.enter_async_context(beside(self._attend()))
+            await stack.enter_async_context(beside(self._tidy()))
             try:
                 yield
             finally:
@@ -361,14 +362,3 @@ def _fulfil(running: Running, wish: Wish, text: str) -> None:
             running.stop(text)
         case Wish.ANSWER:
             running.hears(json.loads(text))
-
-
-@contextlib.asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do `work` beside the block, and stop it with the block."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

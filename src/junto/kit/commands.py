@@ -4,18 +4,20 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from junto.domain.errors import ExecutionError, NotFoundError, TimeLimitError
+from junto.domain.errors import ExecutionError, NotFoundError, SecurityError, TimeLimitError
 from junto.security import keeper
 from junto.security.commands import Allowed, Commands
 from junto.security.paths import Roots
+from junto.storage.surely import begun
 from junto.telemetry.logs import Log
 
 _log = Log.of("kit")
@@ -30,6 +32,12 @@ _SYSTEM = (
 )  # fmt: skip
 _HARMLESS = ("/dev/null",)
 _STOP_SECONDS = 5.0
+_CONFIG_SECONDS = 10.0
+# What a repository may set so that git runs a program, and no option of ours takes back.
+_RUNS = re.compile(
+    r"filter\..*\.(?:clean|smudge|process)|remote\..*\.(?:promisor|vcs)|extensions\.partialclone"
+    r"|core\.(?:alternaterefscommand|gitproxy)|uploadpack\..*|submodule\..*\.update"
+)
 # What is kept of the output, and how much a command may write before it is stopped.
 _KEPT, _MOST_OUTPUT = 200_000, 64 * 1024 * 1024
 
@@ -83,14 +91,26 @@ class Runner:
             )
             patience = min(seconds or self.limits.seconds, self.limits.seconds)
             with tempfile.TemporaryDirectory(prefix="junto-") as scratch:
+                if allowed.rule.repository:
+                    await self._check_repository(allowed, directory, scratch)
                 task = self._task(allowed, directory, scratch)
                 return await _kept(task, patience)
+
+    async def _check_repository(self, allowed: Allowed, directory: int, scratch: str) -> None:
+        """Refuse a repository that names programs which git would run, whatever it is told."""
+        names = replace(allowed, arguments=("config", "--list", "--name-only"))
+        listed = await _kept(self._task(names, directory, scratch), _CONFIG_SECONDS)
+        named = next(filter(_RUNS.fullmatch, listed.stdout.lower().splitlines()), None)
+        if named or listed.truncated:
+            raise SecurityError(
+                f"This repository's own configuration can make git run programs ({named}), so git "
+                "is not run in it."
+            )
 
     def _task(self, allowed: Allowed, directory: int, scratch: str) -> dict[str, Any]:
         program = allowed.rule.program or shutil.which(allowed.name, path=_PATH)
         if program is None:
             raise NotFoundError(f"{allowed.name} is not installed on this machine.")
-        home = Path(os.path.realpath(program)).parent.parent
         roots = [str(folder) for folder in self.roots.folders]
         return {
             "parent": os.getpid(),
@@ -106,7 +126,7 @@ class Runner:
             },
             "confined": self.confined,
             "network": allowed.rule.network,
-            "readable": [*_SYSTEM, *([] if home == Path("/") else [str(home)]), *roots],
+            "readable": [*_SYSTEM, *_around(program), *roots],
             "writable": [*_HARMLESS, scratch, *(roots if allowed.rule.writes else ())],
         }
 
@@ -120,6 +140,8 @@ class Runner:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",
             "GIT_CEILING_DIRECTORIES": ":".join(
                 str(folder.parent) for folder in self.roots.folders
             ),
@@ -128,6 +150,14 @@ class Runner:
             "GIT_CONFIG_VALUE_0": "*",
             **self.environment,
         }
+
+
+def _around(program: str) -> list[str]:
+    """Return what a program outside the system's folders needs to see: its own, or its venv's."""
+    folder = Path(os.path.realpath(program)).parent
+    links = Path(program).parent
+    venv = links.parent
+    return [str(folder), str(links), *([str(venv)] if (venv / "pyvenv.cfg").exists() else [])]
 
 
 async def _kept(task: dict[str, Any], seconds: float) -> Ran:
@@ -178,17 +208,31 @@ async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 @contextlib.asynccontextmanager
 async def _started(task: dict[str, Any], report: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", "-B", str(keeper.__file__), json.dumps(task),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        pass_fds=(task["directory"], report),
-        env={"PATH": _PATH},
-        cwd="/",
-        start_new_session=True,
+    spawning = begun(
+        asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", "-B", str(keeper.__file__),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=(task["directory"], report),
+            env={"PATH": _PATH},
+            cwd="/",
+            start_new_session=True,
+        )
     )  # fmt: skip
     try:
+        # Stopped halfway, asyncio would kill the keeper, and nobody would look after the rest.
+        process = await asyncio.shield(spawning)
+    except asyncio.CancelledError:
+        await _stopped(await spawning)
+        raise
+    try:
+        if process.stdin:
+            # Not as an argument: what a command's environment holds is nobody else's to see.
+            process.stdin.write(json.dumps(task).encode())
+            with contextlib.suppress(ConnectionError):
+                await process.stdin.drain()
+            process.stdin.close()
         yield process
     finally:
         await asyncio.shield(asyncio.ensure_future(_stopped(process)))

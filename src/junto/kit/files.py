@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from junto.domain.errors import InputOutputError, NotFoundError, SecurityError
-from junto.security.paths import Place, Roots
+from junto.domain.errors import InputOutputError, SecurityError
+from junto.security.paths import Place, Roots, reported
 
 MOST_BYTES = 10 * 1024 * 1024
 # How deep and how far a recursive list looks, whatever is there.
@@ -76,7 +76,7 @@ class Files:
         if len(content) > MOST_BYTES:
             raise InputOutputError(f"A file may have {MOST_BYTES:,} bytes.")
         self._check_writable(path)
-        with self.roots.placed(path, make=True) as place, _reported(path):
+        with self.roots.placed(path, make=True) as place, reported(path):
             mode = _mode(path, place)
             return Details.of(self.roots.shown(path), _replaced(place, content, mode))
 
@@ -88,7 +88,7 @@ class Files:
             NotFoundError: there is none.
         """
         self._check_writable(path)
-        with self.roots.placed(path) as place, _reported(path):
+        with self.roots.placed(path) as place, reported(path):
             found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode):
                 raise InputOutputError(f"{path} is a folder; only files are deleted.")
@@ -105,7 +105,7 @@ class Files:
         if shown == ".":
             with self.roots.opened(path) as fd:
                 return Details.of(shown, os.fstat(fd))
-        with self.roots.placed(path) as place, _reported(path):
+        with self.roots.placed(path) as place, reported(path):
             return Details.of(
                 shown, os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
             )
@@ -146,8 +146,11 @@ def _fits(path: str, prefix: str, glob: str) -> bool:
 
 def _walk(folder: int, prefix: str, deeper: int) -> Iterator[Details]:
     """Yield what is in an open folder, and in those below it; no link is followed."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:  # gone meanwhile, or the kernel's own
+        return
     for entry in entries:
         try:
             details = Details.of(prefix + entry.name, entry.stat(follow_symlinks=False))
@@ -205,13 +208,3 @@ def _replaced(place: Place, content: bytes, mode: int | None) -> os.stat_result:
             os.unlink(beside, dir_fd=place.folder)
         raise
     return written
-
-
-@contextlib.contextmanager
-def _reported(path: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no {path}.") from None
-    except OSError as error:
-        raise InputOutputError(f"{path}: {error.strerror}.") from None

@@ -1,5 +1,6 @@
 """Fetching from the public web, and from nowhere else."""
 
+import asyncio
 import re
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -60,7 +61,7 @@ class Page:
         found = _CHARSET.search(self.content_type)
         try:
             return self.body.decode(found[1] if found else "utf-8", "replace")
-        except LookupError:
+        except (LookupError, ValueError):
             return self.body.decode("utf-8", "replace")
 
 
@@ -77,14 +78,24 @@ async def fetched(
         NetworkError: it cannot be reached.
         InputOutputError: it is too large.
     """
-    async with _session(lookup) as session:
-        for _ in range(_MOST_REDIRECTS + 1):
-            check_url(url, schemes)
-            page, onward = await _once(session, url, most_bytes)
-            if onward is None:
-                return page
-            url = urljoin(url, onward)
+    try:
+        async with asyncio.timeout(_SECONDS), _session(lookup) as session:
+            for _ in range(_MOST_REDIRECTS + 1):
+                check_url(url, schemes)
+                page, onward = await _once(session, url, most_bytes)
+                if onward is None:
+                    return page
+                url = _joined(url, onward)
+    except TimeoutError:
+        raise TimeLimitError("It did not answer in time.") from None
     raise NetworkError("It redirects again and again.", retryable=False)
+
+
+def _joined(url: str, onward: str) -> str:
+    try:
+        return urljoin(url, onward)
+    except ValueError:
+        raise SecurityError("It redirects to no web address.") from None
 
 
 @asynccontextmanager

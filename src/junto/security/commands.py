@@ -43,6 +43,8 @@ class Rule:
     program: str | None = None
     network: bool = False
     writes: bool = False
+    # Whether the repository around it may name programs, and must name none.
+    repository: bool = False
 
 
 def _rule(flags: str = "", words: Words = Words.PATHS, **more: object) -> Rule:
@@ -62,6 +64,7 @@ _DIFF = (
 # A repository may name programs for these; none of them is run.
 _PLAIN = ("--no-ext-diff", "--no-textconv")
 _GIT = Rule(
+    repository=True,
     before=(
         "--no-pager",
         "--no-optional-locks",
@@ -72,13 +75,16 @@ _GIT = Rule(
         "-c", "protocol.allow=never",
         "-c", "log.showSignature=false",
         "-c", "gpg.program=false",
+        "-c", "gpg.ssh.program=false",
+        "-c", "gpg.x509.program=false",
+        "-c", "safe.bareRepository=explicit",
     ),
     subcommands={
         "status": _rule("-s,--short,--porcelain,-b,--branch,--ignored,-u,--untracked-files="),
         "log": _rule(_LOG, before=_PLAIN, numbers=True),
         "show": _rule(f"{_LOG},{_DIFF}", before=_PLAIN, numbers=True),
         "diff": _rule(_DIFF, before=_PLAIN),
-        "blame": _rule("-L ,-w,-e,--date="),
+        "blame": _rule("-L ,-w,-e,--date=", before=("--no-textconv",)),
         "branch": _rule("-a,-r,-v,-vv,--all,--list,--show-current", Words.NONE),
         "tag": _rule("-l,--list,-n", Words.NONE),
         "ls-files": _rule("-m,-o,-d,-s,--others,--modified,--deleted,--exclude-standard"),
@@ -183,9 +189,14 @@ class _Check:
     def all(self, given: Sequence[str]) -> None:
         rest = iter(given)
         only_words = False
+        # Whoever names the pattern by a flag names only paths besides, in whatever order.
+        self.has_pattern = "-e" in given
         for argument in rest:
             if argument == "--" and not only_words:
                 only_words = True
+            elif only_words and argument.startswith("-"):
+                # Some commands take it for a flag all the same.
+                raise SecurityError(f"{argument[:80]} begins with a dash; write ./ before it.")
             elif argument.startswith("-") and len(argument) > 1 and not only_words:
                 if self._flag(argument):
                     self._value(argument, next(rest, None))
@@ -198,7 +209,6 @@ class _Check:
         if flag in flags:
             return False
         if f"{flag} " in flags:
-            self.has_pattern = self.has_pattern or flag == "-e"
             return True
         if "=" in flag and f"{flag.partition('=')[0]}=" in flags:
             return False

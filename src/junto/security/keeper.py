@@ -2,7 +2,7 @@
 
 It is started in a process of its own, with Python's standard library and nothing else:
 
-    python -I -S keeper.py '{"command": ["/bin/ls"], "directory": 5, "report": 7, …}'
+    echo '{"command": ["/bin/ls"], "directory": 5, "report": 7, …}' | python -I -S keeper.py
 
 Whatever the command starts ends with it, even what has left its session, because orphans come to
 this process. It ends with its parent, too. Where Linux has Landlock, the command sees the named
@@ -34,18 +34,19 @@ _ON_FILES = _EXECUTE | _READ_FILE | (1 << 1) | (1 << 14) | (1 << 15)
 
 
 def main() -> None:
-    """Run the command that the first argument describes, and report how it ended."""
-    task: dict[str, Any] = json.loads(sys.argv[1])
+    """Run the command that standard input describes, and report how it ended."""
     # All of them wait until they are asked for, so none can come at a bad moment.
     signal.pthread_sigmask(signal.SIG_BLOCK, [*_STOPS, signal.SIGCHLD])
     if _LINUX:
         _prctl(_SUBREAPER, 1)
         _prctl(_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != task["parent"]:
+    task: dict[str, Any] = json.loads(sys.stdin.buffer.read() or b"{}")
+    if os.getppid() != task.get("parent"):
         return
+    me = os.getpid()
     child = os.fork()
     if child == 0:
-        _become(task)
+        _become(task, me)
     os.close(task["directory"])
     status = _awaited(child)
     _clear()
@@ -53,19 +54,22 @@ def main() -> None:
         os.write(task["report"], json.dumps(status).encode())
 
 
-def _become(task: dict[str, Any]) -> None:
+def _become(task: dict[str, Any], keeper: int) -> None:
     """Turn into the command, with nothing but what it needs."""
     try:
         os.setsid()
         if _LINUX:
             _prctl(_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            return
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         for name, most in task["limits"].items():
             resource.setrlimit(getattr(resource, name), (most, most))
         os.fchdir(task["directory"])
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         if _LINUX and task["confined"]:
             _confine(task)
-        os.closerange(3, 256)
+        os.closerange(3, max(256, task["directory"] + 1, task["report"] + 1))
         os.execve(task["command"][0], task["command"], task["environment"])  # noqa: S606
     except OSError as error:
         os.write(2, f"{error.strerror}\n".encode())

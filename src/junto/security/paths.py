@@ -26,6 +26,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # What is no file of anybody's, whatever was allowed.
 _NEVER = ("/proc", "/sys", "/dev")
 _TRIES = 32
+_DEEPEST = 200
 _LEADS_OUT = (errno.EXDEV, errno.ELOOP, errno.ENOTDIR)
 
 
@@ -82,7 +83,7 @@ class Roots:
             InputOutputError: it cannot be opened.
         """
         root, relative = self._located(path)
-        with _reported(path):
+        with reported(path):
             fd = _beneath(root.descriptor(path), relative, flags | os.O_CLOEXEC, links=links)
         try:
             _check(fd, path)
@@ -102,7 +103,7 @@ class Roots:
         folders, name = os.path.split(relative)
         if name in ("", ".", ".."):
             raise SecurityError(f"{path} is an allowed folder itself, and stays as it is.")
-        with _reported(path):
+        with reported(path):
             fd = _made(root.descriptor(path), folders, make=make)
         try:
             _check(fd, path)
@@ -126,7 +127,7 @@ class Roots:
                 raise SecurityError(f"{path} is no ordinary file.")
             if found.st_size > most_bytes:
                 raise InputOutputError(f"{path} is larger than {most_bytes:,} bytes.")
-            with _reported(path):
+            with reported(path):
                 return _all_of(fd, most_bytes)
 
     def shown(self, path: str) -> str:
@@ -156,6 +157,8 @@ class Roots:
             os.fsencode(path)
         except UnicodeEncodeError:
             raise SecurityError("A path is written in characters.") from None
+        if path.count("/") > _DEEPEST:
+            raise SecurityError("A path is not as deep as that.")
         for root in self.roots:
             plain = os.path.normpath(root.path / path)
             relative = os.path.relpath(plain, root.path)
@@ -165,7 +168,7 @@ class Roots:
 
 
 @contextlib.contextmanager
-def _reported(path: str) -> Iterator[None]:
+def reported(path: str) -> Iterator[None]:
     """Say what went wrong in terms of the path as it was given, never of what lies elsewhere."""
     try:
         yield

@@ -13,8 +13,8 @@ REDACTED = "[redacted]"
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # A word of a name that ends in one of these tells: PGPASSWORD, githubToken, CLIENT_SECRETS, DBPASS.
 _TELLING = re.compile(
-    r"(?:password|passwd|passphrase|pass|pwd|secret|token|credential|cred|key|jwt|dsn)s?$"
-    r"|^(?:auth|authorization|cookie|pat)$"
+    r"(?:password|passwd|passphrase|pass|pwd|pw|secret|token|credential|cred|key|jwt|dsn)s?$"
+    r"|^(?:auth|authorization|cookies?|pat|otp)$"
 )
 # Words that only happen to end so; PWD and OLDPWD are folders.
 _INNOCENT_WORDS = frozenset(

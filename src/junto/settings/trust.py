@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from typing_extensions import override
 
@@ -37,6 +37,13 @@ _POWERS = (
     "tools.confine",
     "tools.command_environment",
     "servers",
+    "state_directory",
+    "logging.directory",
+    "agent.cwd",
+    "agent.permission_mode",
+    "http.allowed_hosts",
+    "http.allowed_origins",
+    "embedded.model",
 )
 # What is kept goes there.
 _STORES = ("database.url", "redis.url", "guards.moderation_url")
@@ -99,23 +106,22 @@ class Found:
         if setting == "tools.roots":
             folders = value.split(",") if isinstance(value, str) else value or ()
             return not all(self._is_here(str(folder).strip()) for folder in folders)
-        return value not in (None, [], "", "none", True, "true")
+        return value not in (None, [], "", "none", True, "true", "acceptEdits", "default", "plan")
 
     def _is_here(self, folder: str) -> bool:
+        # What could be read in two ways is not looked at twice: variables, homes, lists as text.
+        if any(mark in folder for mark in '${}~[]"'):
+            return False
         here = self.path.parent.resolve()
-        return (
-            "${" not in folder
-            and not folder.startswith("~")
-            and ((here / folder).resolve().is_relative_to(here))
-        )
+        return (here / folder).resolve().is_relative_to(here)
 
     def _provider(self, setting: str, value: str) -> Iterator[tuple[str, str]]:
         branch, _, name = setting.rpartition(".")
         key = f"{branch}.api_key"
         if name == "base_url" and not _harmless(value):
             borrowed = key in self.elsewhere or "${" in str(self.values.get(key, ""))
-            if borrowed or "${" in value or branch.rpartition(".")[2] in _CLOUDS:
-                yield setting, "a key of yours would be sent to this address."
+            sent = borrowed or "${" in value or branch.rpartition(".")[2] in _CLOUDS
+            yield setting, f"{'a key of yours' if sent else 'what you say'} would be sent there."
         elif name not in ("base_url", "api_key") and "${" in value:
             yield setting, "a variable of yours would be part of an address."
 
@@ -124,8 +130,9 @@ class Found:
         where = f"models: {str(facts.get('id'))[:40]}"
         url, key = str(facts.get("baseurl") or ""), str(facts.get("apikey") or "")
         if url and not _harmless(url):
-            if "${" in key or "${" in url or facts.get("provider") in _CLOUDS:
-                yield where, "a key of yours would be sent to its address."
+            sent = "${" in key or "${" in url or facts.get("provider") in _CLOUDS
+            what = "a key of yours" if sent else "what you say, and what tools give its model,"
+            yield where, f"{what} would be sent to its address."
         elif facts.get("provider") in _CLOUDS and "${" in key:
             yield where, "a key of yours would be sent to its address."
         others = {name: value for name, value in facts.items() if name != "apikey"}
@@ -161,6 +168,8 @@ def _harmless(url: str) -> bool:
         return False
     if parts.scheme == "https" and host in _USUAL:
         return True
+    if "host" in unquote(parts.query).lower():  # a database's own way to name another server
+        return False
     if host == "localhost":
         return True
     if not host and parts.scheme in ("unix", "postgresql", "postgres") and "host=" not in url:

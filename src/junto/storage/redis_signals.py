@@ -12,6 +12,7 @@ from typing_extensions import override
 from junto.domain.errors import InputOutputError
 from junto.domain.signals import Signal, Signals
 from junto.storage.redis_server import reported
+from junto.storage.surely import beside
 from junto.telemetry.logs import Log
 
 if TYPE_CHECKING:
@@ -42,12 +43,8 @@ class RedisSignals(Signals):
     @override
     @contextlib.asynccontextmanager
     async def heard(self, listener: Callable[[Signal], None]) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._listen(listener))
-        try:
+        async with beside(self._listen(listener)):
             yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
     async def _listen(self, listener: Callable[[Signal], None]) -> None:
         while True:

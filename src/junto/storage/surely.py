@@ -1,8 +1,8 @@
-"""Work that is finished even if whoever waits for it is stopped."""
+"""Work that is finished whatever happens to its starter, and work that ends with it."""
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -26,6 +26,17 @@ async def finished(work: Coroutine[Any, Any, T]) -> T:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(task)
     return task.result()
+
+
+@contextlib.asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do `work` beside the block, and stop it with the block."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def surely(work: Coroutine[Any, Any, T]) -> T:

@@ -12,6 +12,7 @@ from typing_extensions import override
 from junto.domain.errors import InputOutputError, NotFoundError
 from junto.kit.files import Details, Files
 from junto.tools.resources import Template
+from junto.tools.slices import Slice
 from junto.tools.tool import (
     HARMLESS,
     Answer,
@@ -77,10 +78,13 @@ class FileText(Result):
     content: str
     lines: int
     next_offset: int | None = None
+    truncated: bool | None = None
 
     @override
     def text(self) -> str:
         """Return what is in the file, then where to go on."""
+        if self.truncated:
+            return f"{self.content}\n[this line is longer, and was cut; limit shows all of it]"
         if self.next_offset is None:
             return self.content
         more = f"[{self.lines} lines in all; offset {self.next_offset} goes on]"
@@ -155,18 +159,22 @@ def _lines(arguments: ReadArguments, text: str, most_bytes: int) -> FileText:
     if arguments.limit is not None:
         last = min(last, arguments.offset + arguments.limit)
     wanted = lines[arguments.offset : last]
+    cut = False
     if arguments.limit is None:
         room, count = most_bytes, 0
         while count < len(wanted) and (room := room - len(wanted[count].encode())) >= 0:
             count += 1
         wanted = wanted[: max(count, 1)]
-        wanted[:1] = [line[:most_bytes] for line in wanted[:1]]  # one that is longer is cut
+        cut = bool(wanted) and len(wanted[0].encode()) > most_bytes
+        if cut:
+            wanted = [Slice.of(wanted[0], 0, most_bytes).text]
     following = arguments.offset + len(wanted)
     return FileText(
         path=arguments.path,
         content="".join(wanted),
         lines=len(lines),
         next_offset=following if following < len(lines) else None,
+        truncated=cut or None,
     )
 
 
@@ -188,7 +196,10 @@ class FileDetails(Result):
     @classmethod
     def of(cls, details: Details) -> "FileDetails":
         """Return details as they are shown."""
-        modified = datetime.fromtimestamp(details.modified, UTC).isoformat(timespec="seconds")
+        try:
+            modified = datetime.fromtimestamp(details.modified, UTC).isoformat(timespec="seconds")
+        except (ValueError, OverflowError, OSError):  # a year that no calendar has
+            modified = str(details.modified)
         return cls(
             path=details.path,
             kind=details.kind,

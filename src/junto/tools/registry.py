@@ -112,6 +112,24 @@ class Registry:
         Raises:
             MCPError: there is no such tool, or it failed in a way that nobody foresaw.
         """
+        return await self._guarded(call, self._run)
+
+    async def use(self, call: Call) -> WireResult:
+        """Run a tool for a model, within a call that is a job already.
+
+        Raises:
+            MCPError: there is no such tool, or it failed in a way that nobody foresaw.
+        """
+        try:
+            return await self._guarded(call, _run_here)
+        except MCPError:
+            raise
+        except Exception as error:
+            raise crashed(error, "tool crashed", tool=call.params.name[:_SHOWN]) from error
+
+    async def _guarded(
+        self, call: Call, run: Callable[[Tool[Any], Any, Call], Awaitable[WireResult]]
+    ) -> WireResult:
         offer = self._offers.get(call.params.name)
 
         async def answered() -> WireResult:
@@ -120,35 +138,15 @@ class Registry:
                 raise MCPError(
                     INVALID_PARAMS, f"Unknown tool: {name}. tools/list shows what there is."
                 )
-            arguments = offer.checked(call.params.arguments or {})
-            if offer.tool.long:
-                return await self._as_job(offer.tool, arguments, call)
-            return _wire(await offer.tool.run(arguments, call))
+            return await run(offer.tool, offer.checked(call.params.arguments or {}), call)
 
         # All that are unknown are counted as one, or a caller could make up names without end.
         return await self._guard.around(offer.tool.name if offer else "unknown", call, answered)
 
-    async def use(self, call: Call) -> WireResult:
-        """Run a tool for a model, within a call that is a job already.
-
-        Raises:
-            MCPError: there is no such tool, or it failed in a way that nobody foresaw.
-        """
-        offer = self._offers.get(call.params.name)
-
-        async def answered() -> WireResult:
-            if offer is None:
-                raise MCPError(INVALID_PARAMS, f"There is no tool {call.params.name[:_SHOWN]}.")
-            arguments = offer.checked(call.params.arguments or {})
-            return _wire(await offer.tool.run(arguments, call))
-
-        name = offer.tool.name if offer else "unknown"
-        try:
-            return await self._guard.around(name, call, answered)
-        except MCPError:
-            raise
-        except Exception as error:
-            raise crashed(error, "tool crashed", tool=name) from error
+    async def _run(self, tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
+        if tool.long:
+            return await self._as_job(tool, arguments, call)
+        return await _run_here(tool, arguments, call)
 
     async def watched(self, call: Call, run: Callable[[], Awaitable[T]]) -> T:
         """Count and write down the use of another server's tool, which fails in its result."""
@@ -162,7 +160,7 @@ class Registry:
             raise TypeError(f"{tool.name} may be long, and there is nobody to run it as a job")
 
         async def work(call: Call) -> WireResult:
-            return _wire(await tool.run(arguments, call))
+            return await _run_here(tool, arguments, call)
 
         background = getattr(arguments, "background", False)
         return await self._long.run(call, work, background=background, findable=self._finds_jobs)
@@ -170,6 +168,10 @@ class Registry:
     @property
     def _finds_jobs(self) -> bool:
         return "job" in self._offers
+
+
+async def _run_here(tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
+    return _wire(await tool.run(arguments, call))
 
 
 def _known(off: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:

@@ -7,16 +7,17 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_types import CallToolResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, CallToolResult
 from typing_extensions import override
 
 from junto.conversation.tool_loop import Toolbox
-from junto.domain.errors import JuntoError, NetworkError, TimeLimitError
+from junto.domain.errors import ConfigurationError, JuntoError, NetworkError, TimeLimitError
 from junto.domain.messages import Text, ToolCall, ToolResult
 from junto.domain.questions import ToolSpec
 from junto.settings.tree import ServerEntry
 from junto.telemetry.logs import Log
-from junto.tools.toolbox import OwnTools, result_parts
+from junto.tools.toolbox import OwnTools, fenced, result_parts
 
 _log = Log.of("tools")
 
@@ -25,7 +26,9 @@ _JOINT = "__"
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 _MOST_PAGES = 20
+_MOST_SAID = 2000
 _KEPT_SECONDS = 60.0
+_FAREWELL = 15.0
 _LEAVE_ALONE = 30.0
 
 
@@ -38,6 +41,7 @@ class Server:
     _client: Any = field(default=None, init=False)
     _task: "asyncio.Task[None] | None" = field(default=None, init=False)
     _over: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _leaving: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
     _specs: tuple[ToolSpec, ...] = field(default=(), init=False)
     _names: dict[str, str] = field(default_factory=dict, init=False)
     _good_until: float = field(default=0.0, init=False)
@@ -50,7 +54,7 @@ class Server:
         try:
             self._listed(await self._within(self.entry.connect, _tools(await self._connected())))
             self._good_until = now + _KEPT_SECONDS
-        except JuntoError as error:
+        except (JuntoError, MCPError) as error:
             _log.warning("server not reached", server=self.entry.name, reason=error.message)
             self._specs, self._good_until = (), now + _LEAVE_ALONE
         return self._specs
@@ -65,18 +69,35 @@ class Server:
             client = await self._connected()
             asked = client.call_tool(self._names[call.name], dict(call.arguments))
             result: CallToolResult = await self._within(self.entry.timeout, asked)
+            plain = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+            parts = result_parts(call.name, plain)
         except JuntoError as error:
             return ToolResult(call.id, (Text(error.message),), is_error=True)
-        plain = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        failed = bool(plain.get("isError"))
-        return ToolResult(call.id, result_parts(call.name, plain, failed=failed), failed)
+        except MCPError as error:  # it lives, and says no
+            said = fenced(call.name, error.message[:_MOST_SAID])
+            return ToolResult(call.id, (Text(said),), is_error=True)
+        except (ValueError, KeyError):
+            said = f"{call.name} gave something that cannot be read."
+            return ToolResult(call.id, (Text(said),), is_error=True)
+        return ToolResult(call.id, parts, bool(plain.get("isError")))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Hang up, and wait until nothing is left of the connection."""
+        self._leave()
+        if self._leaving:
+            await asyncio.wait(set(self._leaving), timeout=_FAREWELL)
+
+    def _leave(self) -> None:
+        """Hang up, also on one that has not even answered yet, and wait for nothing."""
+        answered = self._client is not None
         self._over.set()
-        if self._task:
-            await asyncio.gather(self._task, return_exceptions=True)
-        self._client = self._task = None
+        task, self._client, self._task = self._task, None, None
+        if task and not task.done():
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+            # Once only: the second time would interrupt the ending of its process.
+            if not answered:
+                task.cancel()
 
     def _listed(self, tools: Sequence[Any]) -> None:
         entry, specs = self.entry, []
@@ -95,10 +116,15 @@ class Server:
         try:
             async with asyncio.timeout(seconds):
                 return await work
+        except MCPError as error:
+            if error.code != CONNECTION_CLOSED:
+                raise
+            self._leave()
+            raise NetworkError(f"{self.entry.name} has hung up. It may work again.") from error
         except TimeoutError:
             raise TimeLimitError(f"{self.entry.name} did not answer in {seconds:g} s.") from None
         except Exception as error:
-            await self.close()
+            self._leave()
             raise NetworkError(
                 f"{self.entry.name} failed ({type(error).__name__}). It may work again later."
             ) from error
@@ -106,19 +132,24 @@ class Server:
     async def _connected(self) -> Any:
         async with self._one_at_a_time:
             if self._client is None or (self._task and self._task.done()):
-                await self.close()
+                self._leave()
                 self._over = asyncio.Event()
                 ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
                 # The connection must be closed by the task that opened it.
-                self._task = asyncio.create_task(self._hold(ready))
-                self._client = await self._within(self.entry.connect, ready)
+                self._task = asyncio.create_task(self._hold(ready, self._over))
+                try:
+                    self._client = await self._within(self.entry.connect, ready)
+                except BaseException:
+                    self._leave()
+                    raise
             return self._client
 
-    async def _hold(self, ready: "asyncio.Future[Any]") -> None:
+    async def _hold(self, ready: "asyncio.Future[Any]", over: asyncio.Event) -> None:
         try:
             async with _client(self.entry) as client:
-                ready.set_result(client)
-                await self._over.wait()
+                if not ready.done():
+                    ready.set_result(client)
+                await over.wait()
         except Exception as error:  # noqa: BLE001 - whoever waits is told
             if not ready.done():
                 ready.set_exception(error)
@@ -150,6 +181,18 @@ class ServerTools(Toolbox):
             if server.knows(call.name):
                 return await self.own.watched(call, server.use)
         return await self.own.use(call)
+
+
+def servers_of(entries: Sequence[ServerEntry]) -> tuple[Server, ...]:
+    """Return the servers of the configuration.
+
+    Raises:
+        ConfigurationError: two of them go by one name.
+    """
+    names = [entry.name for entry in entries]
+    if len(set(names)) < len(names):
+        raise ConfigurationError("servers: each has a name of its own.")
+    return tuple(Server(entry) for entry in entries)
 
 
 async def _tools(client: Any) -> list[Any]:

@@ -60,8 +60,7 @@ class OwnTools(Toolbox):
             result = _plain(await self.registry.use(replace(self.call, params=params)))
         except MCPError as error:
             return ToolResult(call.id, (Text(error.message),), is_error=True)
-        failed = bool(result.get("isError"))
-        return ToolResult(call.id, result_parts(call.name, result, failed=failed), failed)
+        return ToolResult(call.id, result_parts(call.name, result), bool(result.get("isError")))
 
 
 def _told(call: ToolCall) -> str:
@@ -76,7 +75,7 @@ def _plain(result: Any) -> Mapping[str, Any]:
     return dict(result)
 
 
-def result_parts(name: str, result: Mapping[str, Any], *, failed: bool) -> tuple[Text | Image, ...]:
+def result_parts(name: str, result: Mapping[str, Any]) -> tuple[Text | Image, ...]:
     """Return what a tool gave as a model gets it: text marked as data, and images."""
     text = result_text(result) or json.dumps(result.get("structuredContent") or {})
     if len(text) > _MOST_CHARACTERS:
@@ -84,7 +83,7 @@ def result_parts(name: str, result: Mapping[str, Any], *, failed: bool) -> tuple
     images = tuple(
         _image(part) for part in result.get("content", ()) if part.get("type") == "image"
     )
-    return (Text(text if failed else fenced(name, text)), *images)
+    return (Text(fenced(name, text)), *images)
 
 
 def _image(part: Mapping[str, Any]) -> Image:

@@ -1,5 +1,7 @@
 """The tool `http_get`."""
 
+import asyncio
+
 from pydantic import Field
 from typing_extensions import override
 
@@ -47,7 +49,7 @@ def http_get(most_bytes: int) -> Tool[WebArguments]:
             )
         body = page.text()
         if arguments.readable and "html" in kind:
-            body = readable(body)
+            body = await asyncio.to_thread(readable, body)
         shown = body.encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")
         return WebPage(
             url=page.url,
