@@ -86,6 +86,14 @@ def test_a_key_is_recognised_by_its_shape(secret: str) -> None:
             "https://hooks.slack.com/services/T0/B0/xyz",
             "https://hooks.slack.com/services/[redacted]",
         ),
+        (
+            "https://discord.com/api/webhooks/123/abc-DEF_456",
+            "https://discord.com/api/webhooks/[redacted]",
+        ),
+        (
+            "https://x.blob.core.windows.net/a?sv=1&sig=abcdefgh%2Fijklmnop%3D",
+            "https://x.blob.core.windows.net/a?sv=1&sig=[redacted]",
+        ),
         ('{"api_key": "abcdefgh"}', '{"api_key": "[redacted]"}'),
         ("password=hunter22&x=1", "password=[redacted]&x=1"),
     ],

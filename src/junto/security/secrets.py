@@ -36,7 +36,9 @@ _SHAPES = re.compile(
     | (?P<scheme>(?i:\b(?:bearer|basic|token)\s{1,4}))(?=\S{0,200}[\d=_.-])[\w.~+/=-]{8,4000}
     | (?P<url>(?i:\b[a-z][a-z0-9+.-]{0,30}://))
         (?:[^\s/@:]{0,200}:[^\s/]{1,500}|[^\s/@:]{16,500})(?=@)
-    | (?P<hook>https://hooks\.slack\.com/services/)[\w/]{8,200}
+    | (?P<hook>https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)
+        [\w/-]{8,200}
+    | (?P<signed>(?i:[?&](?:sig|signature|x-amz-signature)=))[\w%+/=-]{16,500}
     | (?P<named>(?i:\b(?:api[_-]?key|access[_-]?token|x-api-key|(?:shared)?(?:access|account)key
         |password|passwd|pwd|secret|token)["']?\s{0,4}[=:]\s{0,4}["']?))[^\s"'&,;}]{6,4000}
     | \b(?:
@@ -140,5 +142,6 @@ def _spellings(secret: str) -> set[str]:
 
 
 def _keep_label(match: re.Match[str]) -> str:
-    label = match["scheme"] or match["url"] or match["hook"] or match["named"] or ""
+    kept = ("scheme", "url", "hook", "signed", "named")
+    label = next(filter(None, map(match.group, kept)), "")
     return label + REDACTED
