@@ -32,7 +32,7 @@ from junto.domain.questions import (
     Usage,
 )
 from junto.providers.dialects.failures import failure
-from junto.providers.dialects.folding import Json
+from junto.providers.dialects.folding import Json, tool_arguments
 
 _CACHE = {"type": "ephemeral"}
 # A model that counts its thoughts gets this share of the answer for them, at least 1,024 tokens.
@@ -284,10 +284,4 @@ class AnthropicFold:
 def _arguments(text: str, start: Mapping[str, Any]) -> Mapping[str, Any]:
     if not text:
         return dict(start.get("input") or {})
-    try:
-        arguments = json.loads(text)
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
-        raise ModelError(f"The model called {start.get('name')} with arguments that are no object.")
-    return arguments
+    return tool_arguments(text)

@@ -1,5 +1,6 @@
 """What a codec gives and takes: a question as JSON, and events folded into an answer."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -8,6 +9,21 @@ from junto.domain.models import Capabilities
 from junto.domain.questions import Event, Question
 
 Json = dict[str, Any]
+
+_MOST_SHOWN = 1000
+
+
+def tool_arguments(text: str) -> Json:
+    """Return the arguments that a model wrote for a tool.
+
+    What is no object goes on under a name that no tool takes: the tool refuses it, and the model is
+    told so and can do better.
+    """
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        arguments = None
+    return arguments if isinstance(arguments, dict) else {"invalid": text[:_MOST_SHOWN]}
 
 
 class Fold(Protocol):

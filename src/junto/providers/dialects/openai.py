@@ -31,7 +31,7 @@ from junto.domain.questions import (
     Usage,
 )
 from junto.providers.dialects.failures import failure
-from junto.providers.dialects.folding import Json
+from junto.providers.dialects.folding import Json, tool_arguments
 
 _STOPS = {
     "stop": StopReason.END,
@@ -182,13 +182,7 @@ class _Call:
     arguments: list[str] = field(default_factory=list)
 
     def made(self) -> ToolCall:
-        try:
-            arguments = json.loads("".join(self.arguments) or "{}")
-        except ValueError:
-            arguments = None
-        if not isinstance(arguments, dict):
-            raise ModelError(f"The model called {self.name} with arguments that are no object.")
-        return ToolCall(self.id, self.name, arguments)
+        return ToolCall(self.id, self.name, tool_arguments("".join(self.arguments) or "{}"))
 
 
 @dataclass(slots=True)
