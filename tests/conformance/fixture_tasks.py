@@ -81,7 +81,7 @@ async def ask_before_the_task(ctx: Context, call_next: CallNext) -> HandlerResul
     params: Any = ctx.params or {}
     named = ctx.method == "tools/call" and params.get("name") == "test_tool_with_task"
     if named and not params.get("inputResponses"):
-        return ask("asked", user_name=form("What is your name?", "name"))
+        return ask(user_name=form("What is your name?", "name"))
     return await call_next(ctx)
 
 

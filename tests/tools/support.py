@@ -11,10 +11,17 @@ from junto.tools.registry import Registry
 from junto.tools.tool import Call, Tool
 
 
+class NoSession:
+    """A client that has declared nothing."""
+
+    client_capabilities = None
+
+
 class NoContext:
     """Stands where the SDK's context would."""
 
     meta = None
+    session = NoSession()
 
 
 def call(name: str, **arguments: Any) -> Call:

@@ -97,7 +97,7 @@ def test_a_definition_says_everything_in_few_words() -> None:
         },
         "outputSchema": {
             "type": "object",
-            "properties": {"itemName": {"type": "string"}, "totalCost": {"type": "number"}},
+            "properties": {"itemName": {}, "totalCost": {"type": "number"}},
         },
         "annotations": {
             "readOnlyHint": False,

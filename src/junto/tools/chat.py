@@ -55,7 +55,7 @@ class UsedTokens(Result):
 class Chat(LongArguments):
     """Arguments of `chat`."""
 
-    message: str = Field(description="What to say to the model.")
+    message: str
     conversation_id: str | None = Field(
         None,
         pattern=_ID,
@@ -63,7 +63,7 @@ class Chat(LongArguments):
         description="Go on with this conversation; a new one begins without.",
     )
     model_id: str | None = Field(
-        None, description="The model to ask. Another than before answers on a branch with a new id."
+        None, description="Another than before answers on a branch with a new id."
     )
     reasoning: bool = Field(default=False, description="Let the model think first.")
     system: str | None = Field(None, description="Who the model should be.")
@@ -98,15 +98,15 @@ class ChatAnswer(Result):
 class Query(LongArguments):
     """Arguments of `query`."""
 
-    prompt: str = Field(description="The question.")
+    prompt: str
     session_id: str | None = Field(
         None,
         pattern=_ID,
         max_length=_MOST_ID,
         description="Go on with this session; an unknown id begins a new one.",
     )
-    parts: Parts | None = None
-    model_id: str | None = Field(None, description="The model to ask.")
+    parts: Parts | None = Field(None, description="As for `chat`.")
+    model_id: str | None = None
 
 
 class QueryAnswer(Result):

@@ -37,9 +37,7 @@ class JobArguments(Arguments):
         None, max_length=128, description="The job; without it, your latest ones are listed."
     )
     action: Action = Action.STATUS
-    cursor: int = Field(
-        0, ge=0, lt=2**53, description="Where to go on reading a result, or events."
-    )
+    cursor: int = Field(0, ge=0, lt=2**53, description="Where to go on reading.")
     wait_seconds: float = Field(
         0, ge=0, le=_MOST_WAIT, description="Wait so long for its end before answering."
     )
@@ -136,8 +134,7 @@ def job(jobs: Jobs, most_bytes: int) -> Tool[JobArguments]:
     return Tool(
         name="job",
         title="Job",
-        description="See how a call stands that went on in the background; read its result in "
-        "pieces, or its events; cancel it.",
+        description="A call that went on in the background: its state, result, events; cancel it.",
         group=Group.AGENT,
         arguments=JobArguments,
         result=JobReport,

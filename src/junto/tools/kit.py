@@ -82,7 +82,7 @@ def get_env(environment: Environment) -> Tool[GetEnvArguments]:
     return Tool(
         name="get_env",
         title="Environment variable",
-        description="One environment variable of the server. Of a secret, only whether it is set.",
+        description="An environment variable of the server; of a secret, only whether it is set.",
         group=Group.KIT,
         arguments=GetEnvArguments,
         result=EnvironmentValue,

@@ -20,9 +20,9 @@ def _time(at: float) -> str:
 class HistoryArguments(Arguments):
     """Arguments of `conversation_history`."""
 
-    conversation_id: str = Field(description="Which conversation.")
-    limit: int | None = Field(None, ge=1, le=500, description="The most messages to return.")
-    cursor: str | None = Field(None, description="Go on where the page before ended.")
+    conversation_id: str
+    limit: int | None = Field(None, ge=1, le=500)
+    cursor: str | None = Field(None, description="Of the page before.")
 
 
 class HistoryMessage(Result):
@@ -127,8 +127,8 @@ class ListArguments(Arguments):
     text: str | None = Field(
         None, max_length=200, description="Only those with this in their title."
     )
-    limit: int = Field(20, ge=1, le=100, description="The most to return.")
-    cursor: str | None = Field(None, description="Go on where the page before ended.")
+    limit: int = Field(20, ge=1, le=100)
+    cursor: str | None = None
 
 
 class ListedConversation(Result):
@@ -199,7 +199,7 @@ class SearchArguments(Arguments):
     """Arguments of `search_history`."""
 
     query: str = Field(description="Words to look for.")
-    top_k: int = Field(3, ge=1, le=10, description="The most hits to return.")
+    top_k: int = Field(3, ge=1, le=10)
 
 
 class HistoryHit(Result):

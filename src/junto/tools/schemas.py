@@ -23,7 +23,7 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a tool's result: its fields and their types, without what is in them.
+    """Return the schema of a tool's result: its fields, and what they are if they are no text.
 
     Nothing in it is required: an error's structured content is checked against it too (by the
     TypeScript SDK's client of version 1, for one), and has other fields. And all tools together
@@ -31,8 +31,9 @@ def output_schema(model: type[BaseModel]) -> dict[str, Any]:
     """
     schema = _compact(model.model_json_schema(by_alias=True, mode="serialization"), {})
     fields = schema.get("properties", {}).items()
+    # A field of which nothing is said is a text.
     shallow = {
-        name: {key: field[key] for key in ("type", "description") if key in field}
+        name: {key: field[key] for key in ("type",) if field.get(key, "string") != "string"}
         for name, field in fields
     }
     return {"type": "object", "properties": shallow}
