@@ -82,6 +82,7 @@ def test_a_model_uses_the_tools_of_another_server(tmp_path: Path, upstream: Serv
         refused = asked(client, "other__die")
 
     assert "the sum is 5" in facts["response"]
+    assert facts["toolCalls"][0]["name"] == "other.add"
     assert "<data-" in facts["response"]
     assert "for it" in seen["response"]
     assert "nothing" in hidden["response"]
@@ -100,7 +101,7 @@ def test_the_use_of_anothers_tool_is_written_down(tmp_path: Path, upstream: Serv
     lines = (tmp_path / "data/junto/logs/audit.log").read_text().splitlines()
     told = [json.loads(line) for line in lines]
     assert [(each["tool"], each["outcome"]) for each in told] == [
-        ("other__add", "ok"), ("query", "ok"), ("read_file", "NotFound"), ("query", "ok"),
+        ("other.add", "ok"), ("query", "ok"), ("read_file", "NotFound"), ("query", "ok"),
     ]  # fmt: skip
 
 

@@ -34,6 +34,10 @@ class Toolbox(Protocol):
         """Use one, and return what came of it; a failure is a result too."""
         ...
 
+    def shown(self, name: str) -> str:
+        """Return the name of a tool as people know it; models take no dots in names."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Worked:
@@ -97,7 +101,7 @@ class ToolLoop:
         raise ModelError(
             f"Tool loop exceeded max iterations: the model asked for tools {self.most_rounds} "
             "times and gave no answer. Ask for less at once, or another model.",
-            facts={"toolCalls": made_calls(between)},
+            facts={"toolCalls": made_calls(between, toolbox)},
         )
 
 
@@ -113,8 +117,11 @@ async def _side_by_side(toolbox: Toolbox, calls: list[ToolCall]) -> list[ToolRes
     return [task.result() for task in tasks]
 
 
-def made_calls(between: list[Message] | tuple[Message, ...]) -> list[dict[str, Any]]:
+def made_calls(
+    between: list[Message] | tuple[Message, ...], toolbox: Toolbox | None
+) -> list[dict[str, Any]]:
     """Return which tools were used, and whether each did what it should."""
+    shown = toolbox.shown if toolbox else str
     failed = {
         part.call_id
         for message in between
@@ -122,7 +129,7 @@ def made_calls(between: list[Message] | tuple[Message, ...]) -> list[dict[str, A
         if isinstance(part, ToolResult) and part.is_error
     }
     return [
-        {"name": part.name, "arguments": _brief(part.arguments), "ok": part.id not in failed}
+        {"name": shown(part.name), "arguments": _brief(part.arguments), "ok": part.id not in failed}
         for message in between
         for part in message.parts
         if isinstance(part, ToolCall)

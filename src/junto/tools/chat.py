@@ -141,6 +141,7 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
     async def run(arguments: Chat, call: Call) -> ChatAnswer:
         if arguments.json_schema is not None:
             await check_schema(arguments.json_schema)
+        box = await toolbox(call) if arguments.tools else None
         request = Request(
             message=await message_of(arguments.message, arguments.parts, files),
             owner=call.caller,
@@ -151,7 +152,7 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
             temperature=arguments.temperature,
             reasoning=Effort.MEDIUM if arguments.reasoning else None,
             schema=arguments.json_schema,
-            toolbox=await toolbox(call) if arguments.tools else None,
+            toolbox=box,
         )
         reply = await replied(conversations.reply(request), call)
         return ChatAnswer(
@@ -163,7 +164,7 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
             usage=UsedTokens.of(reply),
             truncated=_cut(reply),
             notice=reply.notice,
-            tool_calls=made_calls(reply.between) or None,
+            tool_calls=made_calls(reply.between, box) or None,
         )
 
     default = conversations.catalog.default or "none"
@@ -184,13 +185,14 @@ def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Qu
     """Return the tool that answers a question."""
 
     async def run(arguments: Query, call: Call) -> QueryAnswer:
+        box = await toolbox(call)
         request = Request(
             message=await message_of(arguments.prompt, arguments.parts, files),
             owner=call.caller,
             conversation_id=arguments.session_id,
             new_if_unknown=True,
             model_id=arguments.model_id,
-            toolbox=await toolbox(call),
+            toolbox=box,
         )
         reply = await replied(conversations.reply(request), call)
         return QueryAnswer(
@@ -201,7 +203,7 @@ def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Qu
             truncated=_cut(reply),
             notice=reply.notice,
             sources=sources(reply.between) or None,
-            tool_calls=made_calls(reply.between) or None,
+            tool_calls=made_calls(reply.between, box) or None,
         )
 
     return Tool(

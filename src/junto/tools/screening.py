@@ -24,6 +24,10 @@ class Screened(Toolbox):
         return self.inner.specs()
 
     @override
+    def shown(self, name: str) -> str:
+        return self.inner.shown(name)
+
+    @override
     async def use(self, call: ToolCall) -> ToolResult:
         result = await self.inner.use(call)
         texts = (part.text for part in result.content if isinstance(part, Text))

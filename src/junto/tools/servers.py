@@ -59,6 +59,10 @@ class Server:
             self._specs, self._good_until = (), now + _LEAVE_ALONE
         return self._specs
 
+    def shown(self, name: str) -> str:
+        """Return the name of one of its tools as people know it."""
+        return f"{self.entry.name}.{self._names[name]}"
+
     def knows(self, name: str) -> bool:
         """Tell whether a tool that models know is one of its."""
         return name in self._names
@@ -177,10 +181,17 @@ class ServerTools(Toolbox):
 
     @override
     async def use(self, call: ToolCall) -> ToolResult:
-        for server in self.servers:
-            if server.knows(call.name):
-                return await self.own.watched(call, server.use)
+        if server := self._owner(call.name):
+            return await self.own.watched(call, server.use, server.shown(call.name))
         return await self.own.use(call)
+
+    @override
+    def shown(self, name: str) -> str:
+        server = self._owner(name)
+        return server.shown(name) if server else name
+
+    def _owner(self, name: str) -> Server | None:
+        return next((server for server in self.servers if server.knows(name)), None)
 
 
 def servers_of(entries: Sequence[ServerEntry]) -> tuple[Server, ...]:

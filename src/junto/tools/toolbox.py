@@ -38,12 +38,16 @@ class OwnTools(Toolbox):
             if definition["name"] not in _NOT_FOR_MODELS
         )
 
+    @override
+    def shown(self, name: str) -> str:
+        return name
+
     async def watched(
-        self, call: ToolCall, use: Callable[[ToolCall], Awaitable[ToolResult]]
+        self, call: ToolCall, use: Callable[[ToolCall], Awaitable[ToolResult]], name: str
     ) -> ToolResult:
         """Have another's tool used, counted and written down like one of ours."""
-        self.call.work.notes(_told(call))
-        params = CallToolRequestParams(name=call.name, arguments=dict(call.arguments))
+        self.call.work.notes(_told(replace(call, name=name)))
+        params = CallToolRequestParams(name=name, arguments=dict(call.arguments))
 
         async def run() -> ToolResult:
             return await use(call)
