@@ -248,7 +248,8 @@ def test_an_answer_that_takes_too_long_is_timed_out_with_what_there_was(
 def test_progress_comes_at_least_every_five_seconds_and_always_counts_up(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
-    with stdio(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="12") as client:
+    with stdio(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="11") as client:
+        called(client, "chat", message="say warm")
         asked = {"arguments": {"message": "hush"}, "_meta": {"progressToken": "t"}}
         client.send(request(1, "tools/call", name="chat", **asked))
         times, messages = [time.monotonic()], []
