@@ -90,7 +90,7 @@ def one_of_many(server: Server, number: int) -> str | None:
                 return str(call(server, "chat", message=message, background=True)["jobId"])
             case 2:
                 id_ = str(call(server, "chat", message="drip", background=True)["jobId"])
-                time.sleep(chance.random())
+                time.sleep(chance.random())  # at any moment of its work
                 call(server, "job", jobId=id_, action="cancel")
                 return id_
             case _:
@@ -123,7 +123,7 @@ def weather(server: Server, upstream: ServedUpstream, rows: Rows) -> None:
     call(server, "chat", message="wait 0.1")
     with ThreadPoolExecutor(JOBS) as clients:
         first = [clients.submit(one_of_many, server, number) for number in range(JOBS)]
-        time.sleep(0.8)
+        time.sleep(0.8)  # so that some have ended, some run, and some are just being asked for
         server.kill()
         told = {id_ for each in first if (id_ := each.result())}
     server.start()
@@ -151,14 +151,14 @@ def _quiet(upstream: ServedUpstream) -> None:
     end = time.monotonic() + 20
     while upstream.open:
         assert time.monotonic() < end, f"{upstream.open} answers are still being given"
-        time.sleep(0.05)
+        time.sleep(0.05)  # the upstream is in another thread, and tells nobody
 
 
 def _none_left(server: Server) -> None:
     end = time.monotonic() + 30
     while b'junto_jobs{tool="chat"} 0.0' not in HttpClient(server.port).get("/metrics").body:
         assert time.monotonic() < end, "a job is left"
-        time.sleep(0.1)
+        time.sleep(0.1)  # another process brings it about
 
 
 def _descriptors(server: Server) -> int:

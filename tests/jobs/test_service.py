@@ -13,7 +13,7 @@ import pytest
 from junto.domain.errors import InputOutputError, NoRoomError, NotFoundError
 from junto.domain.jobs import Entry, Job, JobStore, Kind, Record, State
 from junto.domain.signals import Signal
-from junto.jobs import service
+from junto.jobs import service, tidying
 from junto.jobs.running import Outcome, Running
 from junto.jobs.service import Jobs
 from tests.jobs.support import DONE, ME, begun, endless, quick, serving, stored
@@ -336,7 +336,7 @@ async def test_a_server_that_lives_loses_nothing(tmp_path: Path) -> None:
         running = begun(here)
         await here.detach(running)
 
-        assert await there.settle_lost() == 0
+        assert await there.tidy.settle_lost() == 0
         assert not (await there.find(ME, running.job.id)).state.final
 
 
@@ -350,10 +350,10 @@ async def test_a_server_elsewhere_is_dead_when_it_was_silent_for_long(
     ):
         running = begun(here)
         await here.detach(running)
-        assert await there.settle_lost() == 0  # it was heard of just now
+        assert await there.tidy.settle_lost() == 0  # it was heard of just now
 
-        monkeypatch.setattr(service, "_DEAD_AFTER", -1.0)
-        assert await there.settle_lost() == 1
+        monkeypatch.setattr(tidying, "_DEAD_AFTER", -1.0)
+        assert await there.tidy.settle_lost() == 1
         # It lives after all; but what is lost stays lost, for all to see alike.
         assert (await there.find(ME, running.job.id)).state is State.LOST
 
@@ -506,7 +506,7 @@ async def test_a_job_is_not_handed_over_before_it_is_written_down(tmp_path: Path
 
 
 async def test_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_BEFORE_TIDYING", 0.0)
+    monkeypatch.setattr(tidying, "_BEFORE", 0.0)
     async with serving(tmp_path) as jobs:
         running = begun(jobs, quick)
         await running.ended.wait()

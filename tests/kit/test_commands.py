@@ -16,6 +16,7 @@ from junto.domain.errors import ExecutionError, JuntoError, SecurityError, TimeL
 from junto.kit.commands import Limits, Ran, Runner
 from junto.security.commands import SAFE, Commands, Rule, Words
 from junto.security.paths import Roots
+from tests.processes import command_lines
 
 ANYTHING = Rule(unchecked=True, writes=True)
 
@@ -115,6 +116,7 @@ INJECTIONS = [
     ("find", "--", ".", "-delete"),
     ("grep", "/etc/passwd", "-e", "root"),
     ("grep", "../secret", "-e", "out"),
+    ("grep", "-R", "x", "."),
     ("cat", "--", "-x"),
     ("sort", "-o", "x", "deep/file.txt"),
     ("sort", "-ox", "deep/file.txt"),
@@ -272,6 +274,25 @@ async def test_no_program_that_a_repository_names_is_run(repository: Path, way: 
         await ran(it, "git", *words)
 
     assert not planted.exists()
+
+
+async def test_links_inside_a_folder_are_not_followed_even_without_the_kernels_help(
+    repository: Path,
+) -> None:
+    (repository / "one").mkdir()
+    (repository / "two").mkdir()
+    for folder in ("one", "two"):
+        (repository / folder / "link").symlink_to(repository.parent / folder)
+        (repository.parent / folder).write_text(f"outside {folder}")
+    it = runner(repository, confined=False)
+
+    for words in (
+        ("diff", "-r", "one", "two"),
+        ("grep", "-r", "outside", "."),
+        ("cat", "one/link"),
+    ):
+        with contextlib.suppress(SecurityError):
+            assert "outside " not in (await ran(it, *words)).stdout.replace("-r outside", "")
 
 
 async def test_a_repository_made_of_plain_files_is_none(repository: Path) -> None:
@@ -444,11 +465,7 @@ sleep 1000.$0
 
 def lines() -> list[str]:
     """Return the command lines of all processes."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            found.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-    return found
+    return [" ".join(words) for words in command_lines().values()]
 
 
 def left(mark: str) -> list[str]:

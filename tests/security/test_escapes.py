@@ -205,5 +205,7 @@ def test_the_whole_disk_as_a_root_still_has_no_kernel_in_it() -> None:
             files.read(path)
     with pytest.raises(JuntoError):
         files.listed("/proc/self", recursive=False, glob=None, first=0, limit=5)
+    everything = files.listed("/", recursive=True, glob="status", first=0, limit=50)
+    assert not [each for each in everything.entries if each.path.startswith("proc/")]
     with pytest.raises(JuntoError):
         files.write("/dev/shm/junto-test", b"x")  # noqa: S108

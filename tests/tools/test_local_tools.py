@@ -158,6 +158,8 @@ def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
         ("tools: {roots: '[\"/\"]'}", True),
         ("tools: {roots: ['./~']}", True),
         ("state_directory: /tmp/elsewhere", True),
+        ("state_directory: plan", True),
+        ("logging: {directory: default}", True),
         ("agent: {permissionMode: bypassPermissions}", True),
         ("http: {allowedOrigins: ['https://evil.example']}", True),
         ("tools: {roots: 'deep, /etc'}", True),

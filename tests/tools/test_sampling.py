@@ -113,6 +113,31 @@ async def test_a_client_that_lends_no_model_has_none(
     assert refused["code"] == "NotFound"
 
 
+def test_who_comes_back_without_an_answer_is_asked_again(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
+    environment = clean_environment(tmp_path, JUNTO_MODELS=json.dumps([model]))
+    lends = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
+    asked = {"name": "chat", "arguments": {"message": "Hi", "modelId": "client"}, "_meta": lends}
+    with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (there, _):
+        first = there.modern("tools/call", **asked).json()["result"]
+        state = first["requestState"]
+        again = there.modern("tools/call", **asked, requestState=state).json()["result"]
+        other = {**asked, "name": "query", "arguments": {"prompt": "Hi"}, "requestState": state}
+        refused = there.modern("tools/call", **other).json()["result"]
+        [key] = again["inputRequests"]
+        content = {"type": "text", "text": "at last"}
+        answer = {key: {"role": "assistant", "content": content, "model": "theirs"}}
+        told = there.modern(
+            "tools/call", **asked, requestState=state, inputResponses=answer
+        ).json()["result"]
+
+    assert again == first
+    assert refused["structuredContent"]["code"] == "ValidationError"
+    assert told["structuredContent"]["response"] == "at last"
+
+
 async def test_it_is_asked_over_http_in_the_newer_era(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.clients import Json, StdioClient, child, clean_environment, http_server, junto
+from tests.processes import command_lines
 from tests.server_upstream import ServedUpstream, served_upstream
 
 OTHER = """
@@ -148,14 +149,8 @@ def test_a_server_that_ends_or_takes_too_long_is_reached_again(
     assert not _processes(str(tmp_path / "other.py"))
 
 
-def _processes(mark: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            line = entry.read_bytes().decode(errors="replace")
-            if mark in line:
-                found.append(line)
-    return found
+def _processes(mark: str) -> list[int]:
+    return [pid for pid, words in command_lines().items() if mark in words]
 
 
 HANGS = "import time; time.sleep(1000)"

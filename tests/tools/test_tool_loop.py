@@ -1,9 +1,7 @@
 """Models that use tools, through the protocol and both dialects, and the rules they keep to."""
 
-import contextlib
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from tests.clients import (
     notification,
     request,
 )
+from tests.processes import command_lines, until
 from tests.server_upstream import ServedUpstream, served_upstream
 
 
@@ -181,27 +180,14 @@ def test_cancelling_a_query_ends_the_command_that_its_model_runs(
     prompt = use(("execute_command", {"command": "bash", "args": ["-c", script]}))
     with child(junto("mcp"), environment, tmp_path) as client:
         client.send(request(7, "tools/call", name="query", arguments={"prompt": prompt}))
-        _until(lambda: len(_running(mark)) >= 2)
+        assert until(lambda: len(_running(mark)) >= 2)
         client.send(notification("notifications/cancelled", requestId=7))
-        _until(lambda: not _running(mark))
-        _until(lambda: called(client, "job")["jobs"][0]["state"] == "cancelled")
+        assert until(lambda: not _running(mark))
+        assert until(lambda: called(client, "job")["jobs"][0]["state"] == "cancelled")
 
 
-def _running(mark: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = entry.read_bytes().split(b"\0")
-            if words[:2] == [b"sleep", mark.encode()]:
-                found.append(mark)
-    return found
-
-
-def _until(seen: Any) -> None:
-    end = time.monotonic() + 20
-    while not seen():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)  # other processes bring it about
+def _running(mark: str) -> list[int]:
+    return [pid for pid, words in command_lines().items() if words[:2] == ["sleep", mark]]
 
 
 def test_a_budget_that_ends_between_two_rounds_leaves_nothing(

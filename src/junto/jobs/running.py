@@ -10,9 +10,6 @@ from typing import Any, Protocol
 from junto.domain.jobs import Entry, Facts, Job, Kind, Record, State
 from junto.jobs.watching import Watch
 
-# Of these only the last before each writing counts: they say how things stand.
-_REPLACED = (Kind.NOTE,)
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -44,7 +41,7 @@ class _Piece:
 
 @dataclass(eq=False, slots=True)
 class Running:
-    """A job of this process; only its own task changes what is known about it."""
+    """A job of this process; only its own task decides how it ends."""
 
     job: Job
     writer: Writer
@@ -104,6 +101,8 @@ class Running:
         self._watches.add(watch)
         if self.ended.is_set():
             watch.ends()
+        elif self.job.asks:  # whoever comes back without an answer is asked again
+            watch.asks()
         try:
             yield watch
         finally:
@@ -168,7 +167,7 @@ class Running:
         if last and last.kind is kind is Kind.TEXT:
             last.texts.append(text)
             return
-        if last and last.kind is kind and kind in _REPLACED:
+        if last and last.kind is kind is Kind.NOTE:  # the last one says how things stand
             last.texts = [text]
             return
         self._pieces.append(_Piece(self.now(), kind, [text]))

@@ -21,6 +21,7 @@ from junto.domain.signals import Signal, Signals
 from junto.jobs.journal import Journal
 from junto.jobs.presence import Presence
 from junto.jobs.running import Outcome, Running
+from junto.jobs.tidying import Tidy
 from junto.storage.surely import beside
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
@@ -29,21 +30,11 @@ _log = Log.of("jobs")
 
 _LOOK_EVERY = 1.0
 _BEAT_EVERY = 5.0
-# A server elsewhere that was not heard of for so long is taken for dead.
-_DEAD_AFTER = 30.0
 # Whoever cancels is told how that ended, if it does not take long.
 _CANCEL_PATIENCE = 3.0
 _STOPPING = 5.0
 # How long anybody waits for a store that does not answer, where there is a way without it.
 _STORE_PATIENCE = 2.0
-# A start has better things to do.
-_BEFORE_TIDYING = 3.0
-_TIDY_EVERY = 60.0
-_LOST = {
-    "code": "Lost",
-    "message": "The server that worked on this died. What it had said is kept; ask again for more.",
-    "retryable": True,
-}
 
 Work = Callable[[Running], Awaitable[Outcome]]
 
@@ -69,6 +60,7 @@ class Jobs:
     signals: Signals | None = None
     metrics: Metrics = field(default_factory=Metrics)
     now: Callable[[], float] = time.time
+    tidy: Tidy = field(init=False)
     _journal: Journal = field(init=False)
     _running: dict[str, Running] = field(default_factory=dict, init=False)
     _places: asyncio.Semaphore = field(init=False)
@@ -78,6 +70,7 @@ class Jobs:
     _hurry: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
+        self.tidy = Tidy(self.store, self.presence, self.bounds.retention, self.now)
         self._journal = Journal(self.store)
         self._places = asyncio.Semaphore(self.bounds.concurrent)
 
@@ -150,7 +143,7 @@ class Jobs:
             now = running.job.ended or self.now()
             return replace(running.job, updated=now)
         found = await self.store.find(owner, wanted)
-        if found and not found.state.final and await self.settle_lost():
+        if found and not found.state.final and await self.tidy.settle_lost():
             found = await self.store.find(owner, wanted)
         if found is None:
             raise NotFoundError(
@@ -161,7 +154,7 @@ class Jobs:
     async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
         """Return the latest jobs of `owner`, the newest first."""
         await self._written()
-        await self.settle_lost()
+        await self.tidy.settle_lost()
         return await self.store.recent(owner, limit)
 
     async def entries(self, job: Job, after: int, limit: int) -> tuple[Entry, ...]:
@@ -214,17 +207,6 @@ class Jobs:
                     await (running.ended.wait() if running else asyncio.Event().wait())
         return job
 
-    async def settle_lost(self) -> int:
-        """Give up jobs whose servers are dead, and return how many that were."""
-        lost = 0
-        for server, ago in (await self.store.unfinished()).items():
-            if server != self.presence.server and not self._lives(server, ago):
-                lost += await self.store.lose(server, self.now(), _LOST)
-                self.presence.forget(server)
-        if lost:
-            _log.warning("jobs were lost with their server", jobs=lost)
-        return lost
-
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Write down and attend to what runs; at the end finish it, for a while, and stop it."""
@@ -234,7 +216,7 @@ class Jobs:
             stack.callback(self.presence.hide)
             await stack.enter_async_context(self._journal.kept())
             await stack.enter_async_context(beside(self._attend()))
-            await stack.enter_async_context(beside(self._tidy()))
+            await stack.enter_async_context(beside(self.tidy.run()))
             try:
                 yield
             finally:
@@ -303,19 +285,6 @@ class Jobs:
                     await self._letters.wait()
             self._letters.clear()
 
-    async def _tidy(self) -> None:
-        """Give up what is lost, and forget what is old; soon after the start, then each minute."""
-        await asyncio.sleep(_BEFORE_TIDYING)
-        while True:
-            try:
-                await self.settle_lost()
-                self.presence.tidy()
-                swept = await self.store.sweep(self.now() - self.bounds.retention)
-                (_log.info if swept else _log.debug)("jobs swept", deleted=swept)
-            except JuntoError as error:
-                _log.warning("jobs not swept", reason=error.message)
-            await asyncio.sleep(_TIDY_EVERY)
-
     async def _drained(self) -> None:
         self._closing = True
         tasks = [each.task for each in self._running.values() if each.task]
@@ -343,10 +312,6 @@ class Jobs:
         with contextlib.suppress(JuntoError, TimeoutError):  # the journal tries again, and says so
             async with asyncio.timeout(_STORE_PATIENCE):
                 await self._journal.flush()
-
-    def _lives(self, server: str, ago: float) -> bool:
-        seen = self.presence.of(server)
-        return ago < _DEAD_AFTER if seen is None else seen
 
 
 def _cancelled(reason: str | None) -> Outcome:

@@ -17,7 +17,7 @@ from junto.domain.errors import ExecutionError, NotFoundError, SecurityError, Ti
 from junto.security import keeper
 from junto.security.commands import Allowed, Commands
 from junto.security.paths import Roots
-from junto.storage.surely import begun
+from junto.storage.surely import begun, surely
 from junto.telemetry.logs import Log
 
 _log = Log.of("kit")
@@ -224,7 +224,7 @@ async def _started(task: dict[str, Any], report: int) -> AsyncIterator[asyncio.s
         # Stopped halfway, asyncio would kill the keeper, and nobody would look after the rest.
         process = await asyncio.shield(spawning)
     except asyncio.CancelledError:
-        await _stopped(await spawning)
+        await surely(_stopped_once_started(spawning))
         raise
     try:
         if process.stdin:
@@ -235,13 +235,19 @@ async def _started(task: dict[str, Any], report: int) -> AsyncIterator[asyncio.s
             process.stdin.close()
         yield process
     finally:
-        await asyncio.shield(asyncio.ensure_future(_stopped(process)))
+        await surely(_stopped(process))
+
+
+async def _stopped_once_started(spawning: "asyncio.Task[asyncio.subprocess.Process]") -> None:
+    await _stopped(await spawning)
 
 
 async def _stopped(process: asyncio.subprocess.Process) -> None:
     """Have the keeper end everything, which it does in a moment; it alone can."""
     if process.returncode is not None:
         return
+    if process.stdin:  # a keeper that still waits for its task learns that there is none
+        process.stdin.close()
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from junto.domain.errors import InputOutputError, SecurityError
-from junto.security.paths import Place, Roots, reported
+from junto.security.paths import Place, Roots, check, reported
 
 MOST_BYTES = 10 * 1024 * 1024
 # How deep and how far a recursive list looks, whatever is there.
@@ -167,7 +167,9 @@ def _walk(folder: int, prefix: str, deeper: int) -> Iterator[Details]:
             except OSError:  # gone, a link by now, or not for us to look into
                 continue
             try:
-                yield from _walk(below, f"{prefix}{entry.name}/", deeper - 1)
+                with contextlib.suppress(SecurityError):
+                    check(below, entry.name)
+                    yield from _walk(below, f"{prefix}{entry.name}/", deeper - 1)
             finally:
                 os.close(below)
 

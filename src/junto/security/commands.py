@@ -98,7 +98,10 @@ _GIT = Rule(
 SAFE: Mapping[str, Rule] = {
     "cat": _rule("-n,-b,-s,-A,-E,-T"),
     "date": _rule("-u,-R,-I,--utc,--iso-8601,--iso-8601=,--rfc-3339=", Words.FORMAT),
-    "diff": _rule("-u,-r,-q,-N,-w,-b,-B,-i,--brief,--unified,--recursive,-U "),
+    # Of its own accord it would follow the links that it finds in a folder.
+    "diff": _rule(
+        "-u,-r,-q,-N,-w,-b,-B,-i,--brief,--unified,--recursive,-U ", before=("--no-dereference",)
+    ),
     "du": _rule("-s,-h,-a,-c,-k,-m,--max-depth=,-d "),
     "echo": _rule("-n", Words.ANY),
     "file": _rule("-b,-i,--brief,--mime,--mime-type"),
@@ -108,7 +111,7 @@ SAFE: Mapping[str, Rule] = {
     ),
     "git": _GIT,
     "grep": _rule(
-        "-r,-R,-n,-i,-l,-L,-c,-w,-x,-v,-E,-F,-P,-o,-h,-H,-s,-q,-e ,-m ,-A ,-B ,-C ,--include=,"
+        "-r,-n,-i,-l,-L,-c,-w,-x,-v,-E,-F,-P,-o,-h,-H,-s,-q,-e ,-m ,-A ,-B ,-C ,--include=,"
         "--exclude=,--exclude-dir=,--color=never",
         Words.PATTERN,
         numbers=True,

@@ -86,7 +86,7 @@ class Roots:
         with reported(path):
             fd = _beneath(root.descriptor(path), relative, flags | os.O_CLOEXEC, links=links)
         try:
-            _check(fd, path)
+            check(fd, path)
             yield fd
         finally:
             os.close(fd)
@@ -106,7 +106,7 @@ class Roots:
         with reported(path):
             fd = _made(root.descriptor(path), folders, make=make)
         try:
-            _check(fd, path)
+            check(fd, path)
             yield Place(fd, name)
         finally:
             os.close(fd)
@@ -182,8 +182,12 @@ def reported(path: str) -> Iterator[None]:
         raise InputOutputError(f"{path} cannot be used: {error.strerror}.") from None
 
 
-def _check(fd: int, path: str) -> None:
-    """Refuse the kernel's own files, which are beneath a root only if that is the whole disk."""
+def check(fd: int, path: str) -> None:
+    """Refuse the kernel's own files, which are beneath a root only if that is the whole disk.
+
+    Raises:
+        SecurityError: it is one of them.
+    """
     if not _LINUX:
         return
     actual = Path(f"/proc/self/fd/{fd}").readlink()

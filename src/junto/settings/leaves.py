@@ -8,7 +8,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from junto.settings.tree import ModelEntry, Settings
+from junto.settings.entries import ModelEntry
+from junto.settings.tree import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,13 @@ _POWERS = (
     "http.allowed_origins",
     "embedded.model",
 )
-# What is kept goes there.
+# What changes nothing, since it is so anyway, or allows less.
+_AS_IT_IS: Mapping[str, tuple[Any, ...]] = {
+    "tools.over_http": ("none",),
+    "tools.confine": (True, "true"),
+    "agent.permission_mode": ("acceptEdits", "default", "plan"),
+}
+# What is said or kept goes there.
 _STORES = ("database.url", "redis.url", "guards.moderation_url")
 
 
@@ -106,7 +112,7 @@ class Found:
         if setting == "tools.roots":
             folders = value.split(",") if isinstance(value, str) else value or ()
             return not all(self._is_here(str(folder).strip()) for folder in folders)
-        return value not in (None, [], "", "none", True, "true", "acceptEdits", "default", "plan")
+        return value not in (None, [], "", *_AS_IT_IS.get(setting, ()))
 
     def _is_here(self, folder: str) -> bool:
         # What could be read in two ways is not looked at twice: variables, homes, lists as text.

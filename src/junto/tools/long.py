@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel
 
 from junto.domain.errors import (
     CancelledCallError,
@@ -25,7 +24,7 @@ from junto.providers.client import sampler
 from junto.telemetry.logs import Log
 from junto.tools.guard import Guard, crashed, digest
 from junto.tools.sampling import client_model
-from junto.tools.slices import Slice, fitting
+from junto.tools.slices import Slice, fitting, plain
 from junto.tools.tasks import as_new_task, takes_tasks
 from junto.tools.tool import Call
 
@@ -103,10 +102,10 @@ class LongCalls:
         if state is None:
             return None
         running = self.jobs.running(call.caller, state)
-        if running is None:
+        if running is None or running.job.tool != call.params.name:
             raise InvalidInputError("requestState: the call that it belongs to is over. Ask anew.")
         given = call.params.input_responses or {}
-        running.hears({key: _plain(value) for key, value in given.items()})
+        running.hears({key: plain(value) for key, value in given.items()})
         return running
 
     async def _watch(self, running: Running, call: Call, patience: float | None) -> None:
@@ -174,7 +173,7 @@ class LongCalls:
         """Do the work, and say how it ended in a way that can be kept."""
         sampler.set(client_model(call))  # for this task, which is the job's own
         try:
-            return Outcome(State.COMPLETED, _plain(await answer(call)))
+            return Outcome(State.COMPLETED, plain(await answer(call)))
         except JuntoError as error:
             call.work.failure = error
             result = self.guard.failure(call.params.name, error)
@@ -202,9 +201,3 @@ def _question(job: Job) -> Wire:
         "inputRequests": dict(job.asks or {}),
         "requestState": job.id,
     }
-
-
-def _plain(result: Any) -> Wire:
-    if isinstance(result, BaseModel):
-        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return dict(result)

@@ -1,7 +1,7 @@
 """The tools on offer: found by name, checked, run, and answered in the protocol's shape."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -163,7 +163,9 @@ class Registry:
             return await _run_here(tool, arguments, call)
 
         background = getattr(arguments, "background", False)
-        return await self._long.run(call, work, background=background, findable=self._finds_jobs)
+        # Under its own name, whichever of its names it was called by.
+        named = replace(call, params=call.params.model_copy(update={"name": tool.name}))
+        return await self._long.run(named, work, background=background, findable=self._finds_jobs)
 
     @property
     def _finds_jobs(self) -> bool:

@@ -15,8 +15,9 @@ from junto.conversation.tool_loop import Toolbox
 from junto.domain.errors import ConfigurationError, JuntoError, NetworkError, TimeLimitError
 from junto.domain.messages import Text, ToolCall, ToolResult
 from junto.domain.questions import ToolSpec
-from junto.settings.tree import ServerEntry
+from junto.settings.entries import ServerEntry
 from junto.telemetry.logs import Log
+from junto.tools.slices import plain
 from junto.tools.toolbox import OwnTools, fenced, result_parts
 
 _log = Log.of("tools")
@@ -73,8 +74,8 @@ class Server:
             client = await self._connected()
             asked = client.call_tool(self._names[call.name], dict(call.arguments))
             result: CallToolResult = await self._within(self.entry.timeout, asked)
-            plain = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-            parts = result_parts(call.name, plain)
+            given = plain(result)
+            parts = result_parts(call.name, given)
         except JuntoError as error:
             return ToolResult(call.id, (Text(error.message),), is_error=True)
         except MCPError as error:  # it lives, and says no
@@ -83,7 +84,7 @@ class Server:
         except (ValueError, KeyError):
             said = f"{call.name} gave something that cannot be read."
             return ToolResult(call.id, (Text(said),), is_error=True)
-        return ToolResult(call.id, parts, bool(plain.get("isError")))
+        return ToolResult(call.id, parts, bool(given.get("isError")))
 
     async def close(self) -> None:
         """Hang up, and wait until nothing is left of the connection."""

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from junto.domain.jobs import Job
 
 # Of a result that is too large, facts up to this size are passed on: ids, usage, and the like.
@@ -35,6 +37,13 @@ class Slice:
             f"There is more, {self.total:,} characters in all: call `job` with jobId {job_id}, "
             f"action result and cursor {self.cursor}."
         )
+
+
+def plain(result: Any) -> dict[str, Any]:
+    """Return a result as JSON has it, whichever way it was made."""
+    if isinstance(result, BaseModel):
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return dict(result)
 
 
 def result_text(result: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The tools that a model may use within a call: those of its caller that ask no model again."""
 
+import base64
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,14 +9,13 @@ from typing import Any
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams
-from pydantic import BaseModel
 from typing_extensions import override
 
 from junto.conversation.tool_loop import Toolbox
 from junto.domain.messages import Image, Text, ToolCall, ToolResult
 from junto.domain.questions import ToolSpec
 from junto.tools.registry import Registry
-from junto.tools.slices import result_text
+from junto.tools.slices import plain, result_text
 from junto.tools.tool import Call
 
 # A model that asks models, or looks after jobs, would lose itself.
@@ -61,7 +61,7 @@ class OwnTools(Toolbox):
             return ToolResult(call.id, (Text(f"There is no tool {call.name}."),), is_error=True)
         params = CallToolRequestParams(name=call.name, arguments=dict(call.arguments))
         try:
-            result = _plain(await self.registry.use(replace(self.call, params=params)))
+            result = plain(await self.registry.use(replace(self.call, params=params)))
         except MCPError as error:
             return ToolResult(call.id, (Text(error.message),), is_error=True)
         return ToolResult(call.id, result_parts(call.name, result), bool(result.get("isError")))
@@ -71,12 +71,6 @@ def _told(call: ToolCall) -> str:
     """Return a line for people about what is being done."""
     detail = next((str(value) for value in call.arguments.values() if isinstance(value, str)), "")
     return f"using {call.name} {detail[:60]}".rstrip()
-
-
-def _plain(result: Any) -> Mapping[str, Any]:
-    if isinstance(result, BaseModel):
-        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return dict(result)
 
 
 def result_parts(name: str, result: Mapping[str, Any]) -> tuple[Text | Image, ...]:
@@ -91,8 +85,6 @@ def result_parts(name: str, result: Mapping[str, Any]) -> tuple[Text | Image, ..
 
 
 def _image(part: Mapping[str, Any]) -> Image:
-    import base64
-
     return Image(part["mimeType"], base64.b64decode(part["data"]))
 
 

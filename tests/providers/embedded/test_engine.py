@@ -35,8 +35,8 @@ from junto.providers.wiring.adapter import Adapter
 from junto.providers.wiring.wire import Endpoint, Patience, Wire
 from junto.settings.tree import Settings
 from junto.telemetry.metrics import Metrics
+from tests.processes import engines, until
 from tests.providers.embedded.conftest import Bench
-from tests.providers.embedded.processes import engines, until
 
 QUESTION = Question(
     model="m", messages=(Message.user("Say hello in French."),), max_tokens=12, temperature=0

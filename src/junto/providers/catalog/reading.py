@@ -16,7 +16,8 @@ from junto.domain.prices import Price
 from junto.providers.catalog.catalog import Access, Offer, Route
 from junto.providers.catalog.known import KNOWN, Dialect, Known
 from junto.providers.catalog.traits import capabilities
-from junto.settings.tree import CapabilityEntry, Embedded, ModelEntry, PriceEntry, Providers
+from junto.settings.entries import CapabilityEntry, ModelEntry, PriceEntry
+from junto.settings.tree import Embedded, Providers
 
 _BLANK = re.compile(r"[\s\x00-\x1f]")
 EMBEDDED_ID = "smollm2-135m"
