@@ -118,7 +118,7 @@ def test_who_comes_back_without_an_answer_is_asked_again(
 ) -> None:
     model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
     environment = clean_environment(tmp_path, JUNTO_MODELS=json.dumps([model]))
-    lends = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
+    lends: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
     asked = {"name": "chat", "arguments": {"message": "Hi", "modelId": "client"}, "_meta": lends}
     with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (there, _):
         first = there.modern("tools/call", **asked).json()["result"]

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from junto import __version__
+from junto.cli.packages import put_off
 from junto.domain.errors import ConfigurationError, JuntoError
 from junto.settings import Loaded, load
 
@@ -25,6 +26,7 @@ _CONFIG = click.Path(dir_okay=False, path_type=Path)
 
 def run() -> NoReturn:
     """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
+    put_off()
     try:
         sys.exit(junto(prog_name="junto", standalone_mode=False) or 0)
     except click.ClickException as error:

@@ -1,6 +1,6 @@
 """What an operator writes down in lists: models, commands, servers."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
@@ -18,6 +18,14 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
     )
+
+
+def branch(description: str | None = None) -> Any:
+    """Return the default of a branch: whatever stands in it by default.
+
+    An instance would have to be validated where it is written, with a validator of its own.
+    """
+    return Field(default_factory=dict, validate_default=True, description=description)
 
 
 class PriceEntry(Section):
@@ -56,7 +64,7 @@ class ModelEntry(Section):
     description: str | None = Field(None, description="what it is good for")
     context_window: int | None = Field(None, ge=1, description="how many tokens it can hold")
     price: PriceEntry | None = Field(None, description="what it costs, if not what is known")
-    capabilities: CapabilityEntry = Field(CapabilityEntry(), description="what it takes")
+    capabilities: CapabilityEntry = branch("what it takes")
     fallback: tuple[str, ...] = Field((), description="models to ask when it cannot answer")
     requests_per_minute: int | None = Field(None, ge=1, description="instead of the limits'")
     tokens_per_minute: int | None = Field(None, ge=1, description="instead of the limits'")

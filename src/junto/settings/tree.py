@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field, SecretStr
 
 from junto.domain.limits import Period
-from junto.settings.entries import CommandEntry, ModelEntry, Section, ServerEntry
+from junto.settings.entries import CommandEntry, ModelEntry, Section, ServerEntry, branch
 from junto.settings.kinds import (
     Dollars,
     Duration,
@@ -92,13 +92,13 @@ class Vertex(Section):
 class Providers(Section):
     """The providers that Junto knows by name."""
 
-    anthropic: Provider = Provider()
-    openai: Provider = Provider()
-    gemini: Provider = Provider()
-    openrouter: Provider = Provider()
-    ollama: Local = Local()
-    bedrock: Bedrock = Bedrock()
-    vertex: Vertex = Vertex()
+    anthropic: Provider = branch()
+    openai: Provider = branch()
+    gemini: Provider = branch()
+    openrouter: Provider = branch()
+    ollama: Local = branch()
+    bedrock: Bedrock = branch()
+    vertex: Vertex = branch()
     refresh: Duration = Field(
         86400, description="how often their lists of models are fetched anew; 0 is never"
     )
@@ -312,25 +312,25 @@ class Settings(Section):
 
     models: tuple[ModelEntry, ...] = Field((), description="the models that can be asked")
     default_model: str | None = Field(None, description="the first of `models` if unset")
-    providers: Providers = Providers()
-    embedded: Embedded = Embedded()
-    answers: Answers = Answers()
-    limits: Limits = Limits()
-    budget: Budget = Budget()
-    cache: Cache = Cache()
-    conversations: Conversations = Conversations()
-    jobs: Jobs = Jobs()
-    agent: Agent = Agent()
-    tools: Tools = Tools()
+    providers: Providers = branch()
+    embedded: Embedded = branch()
+    answers: Answers = branch()
+    limits: Limits = branch()
+    budget: Budget = branch()
+    cache: Cache = branch()
+    conversations: Conversations = branch()
+    jobs: Jobs = branch()
+    agent: Agent = branch()
+    tools: Tools = branch()
     servers: tuple[ServerEntry, ...] = Field(
         (), description="other MCP servers, whose tools models may use"
     )
-    guards: Guards = Guards()
-    http: Http = Http()
-    stdio: Stdio = Stdio()
-    logging: Logging = Logging()
-    database: Database = Database()
-    redis: Redis = Redis()
+    guards: Guards = branch()
+    http: Http = branch()
+    stdio: Stdio = branch()
+    logging: Logging = branch()
+    database: Database = branch()
+    redis: Redis = branch()
     state_directory: Folder | None = Field(
         None, description="where Junto keeps its files; the platform's data directory if unset"
     )
