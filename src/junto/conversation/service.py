@@ -27,7 +27,7 @@ from junto.domain.questions import Answer, Effort, Event, Question, Usage
 from junto.providers.catalog.catalog import Catalog, Offer
 from junto.providers.provider import Provider
 from junto.settings.tree import Answers
-from junto.storage.surely import finished
+from junto.work.tasks import finished
 
 _TITLE = 60
 # For a model of which nobody says how much it holds.

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from junto.domain.conversations import ConversationStore
-from junto.storage.surely import beside
 from junto.telemetry.logs import Log
+from junto.work.tasks import beside
 
 _log = Log.of("conversations")
 

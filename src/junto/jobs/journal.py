@@ -10,8 +10,8 @@ from typing_extensions import override
 from junto.domain.errors import JuntoError
 from junto.domain.jobs import JobStore
 from junto.jobs.running import Running, Writer
-from junto.storage.surely import beside
 from junto.telemetry.logs import Log
+from junto.work.tasks import beside
 
 _log = Log.of("jobs")
 

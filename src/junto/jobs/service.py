@@ -22,9 +22,9 @@ from junto.jobs.journal import Journal
 from junto.jobs.presence import Presence
 from junto.jobs.running import Outcome, Running
 from junto.jobs.tidying import Tidy
-from junto.storage.surely import beside
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
+from junto.work.tasks import beside
 
 _log = Log.of("jobs")
 

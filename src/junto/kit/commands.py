@@ -1,24 +1,21 @@
 """Running commands: no shell, a clean environment, limits, and nothing left of them afterwards."""
 
 import asyncio
-import contextlib
 import json
 import os
 import re
 import shutil
-import sys
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import ExecutionError, NotFoundError, SecurityError, TimeLimitError
-from junto.security import keeper
 from junto.security.commands import Allowed, Commands
 from junto.security.paths import Roots
-from junto.storage.surely import begun, surely
 from junto.telemetry.logs import Log
+from junto.work.processes import Task, kept
 
 _log = Log.of("kit")
 
@@ -31,7 +28,6 @@ _SYSTEM = (
     "/dev/zero", "/nix/store",
 )  # fmt: skip
 _HARMLESS = ("/dev/null",)
-_STOP_SECONDS = 5.0
 _CONFIG_SECONDS = 10.0
 # What a repository may set so that git runs a program, and no option of ours takes back.
 _RUNS = re.compile(
@@ -93,13 +89,12 @@ class Runner:
             with tempfile.TemporaryDirectory(prefix="junto-") as scratch:
                 if allowed.rule.repository:
                     await self._check_repository(allowed, directory, scratch)
-                task = self._task(allowed, directory, scratch)
-                return await _kept(task, patience)
+                return await _ran(self._task(allowed, directory, scratch), patience)
 
     async def _check_repository(self, allowed: Allowed, directory: int, scratch: str) -> None:
         """Refuse a repository that names programs which git would run, whatever it is told."""
         names = replace(allowed, arguments=("config", "--list", "--name-only"))
-        listed = await _kept(self._task(names, directory, scratch), _CONFIG_SECONDS)
+        listed = await _ran(self._task(names, directory, scratch), _CONFIG_SECONDS)
         named = next(filter(_RUNS.fullmatch, listed.stdout.lower().splitlines()), None)
         if named or listed.truncated:
             raise SecurityError(
@@ -107,28 +102,28 @@ class Runner:
                 "is not run in it."
             )
 
-    def _task(self, allowed: Allowed, directory: int, scratch: str) -> dict[str, Any]:
+    def _task(self, allowed: Allowed, directory: int, scratch: str) -> Task:
         program = allowed.rule.program or shutil.which(allowed.name, path=_PATH)
         if program is None:
             raise NotFoundError(f"{allowed.name} is not installed on this machine.")
         roots = [str(folder) for folder in self.roots.folders]
-        return {
-            "parent": os.getpid(),
-            "command": [program, *allowed.arguments],
-            "directory": directory,
-            "environment": self._environment(scratch),
-            "limits": {
+        return Task(
+            command=[program, *allowed.arguments],
+            directory=directory,
+            environment=self._environment(scratch),
+            report=-1,
+            limits={
                 "RLIMIT_CPU": self.limits.cpu_seconds,
                 "RLIMIT_AS": self.limits.memory_bytes,
                 "RLIMIT_FSIZE": self.limits.file_bytes,
                 "RLIMIT_NOFILE": self.limits.files,
                 "RLIMIT_CORE": 0,
             },
-            "confined": self.confined,
-            "network": allowed.rule.network,
-            "readable": [*_SYSTEM, *_around(program), *roots],
-            "writable": [*_HARMLESS, scratch, *(roots if allowed.rule.writes else ())],
-        }
+            confined=self.confined,
+            network=allowed.rule.network,
+            readable=[*_SYSTEM, *_around(program), *roots],
+            writable=[*_HARMLESS, scratch, *(roots if allowed.rule.writes else ())],
+        )
 
     def _environment(self, scratch: str) -> dict[str, str]:
         return {
@@ -160,11 +155,11 @@ def _around(program: str) -> list[str]:
     return [str(folder), str(links), *([str(venv)] if (venv / "pyvenv.cfg").exists() else [])]
 
 
-async def _kept(task: dict[str, Any], seconds: float) -> Ran:
+async def _ran(task: Task, seconds: float) -> Ran:
     """Run a task with its keeper, which leaves nothing behind however this ends."""
     report, told = os.pipe()
     try:
-        async with _started({**task, "report": told}, told) as process:
+        async with kept(replace(task, report=told)) as process:
             os.close(told)
             told = -1
             outputs = [_Output(stream) for stream in (process.stdout, process.stderr) if stream]
@@ -204,71 +199,6 @@ async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-@contextlib.asynccontextmanager
-async def _started(task: dict[str, Any], report: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    spawning = begun(
-        asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", "-B", str(keeper.__file__),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            pass_fds=(task["directory"], report),
-            env={"PATH": _PATH},
-            cwd="/",
-            start_new_session=True,
-        )
-    )  # fmt: skip
-    try:
-        # Stopped halfway, asyncio would kill the keeper, and nobody would look after the rest.
-        process = await asyncio.shield(spawning)
-    except asyncio.CancelledError:
-        await surely(_stopped_once_started(spawning))
-        raise
-    try:
-        if process.stdin:
-            # Not as an argument: what a command's environment holds is nobody else's to see.
-            process.stdin.write(json.dumps(task).encode())
-            with contextlib.suppress(ConnectionError):
-                await process.stdin.drain()
-            process.stdin.close()
-        yield process
-    finally:
-        await surely(_stopped(process))
-
-
-async def _stopped_once_started(spawning: "asyncio.Task[asyncio.subprocess.Process]") -> None:
-    await _stopped(await spawning)
-
-
-async def _stopped(process: asyncio.subprocess.Process) -> None:
-    """Have the keeper end everything, which it does in a moment; it alone can."""
-    if process.returncode is not None:
-        return
-    if process.stdin:  # a keeper that still waits for its task learns that there is none
-        process.stdin.close()
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-    try:
-        async with asyncio.timeout(_STOP_SECONDS):
-            await _gone(process)
-    except TimeoutError:
-        _log.warning("a command would not end", pid=process.pid)
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await _gone(process)
-
-
-async def _gone(process: asyncio.subprocess.Process) -> None:
-    """Wait for a process; asyncio sees its end only after that of its output."""
-
-    async def discard(stream: asyncio.StreamReader) -> None:
-        while await stream.read(1 << 20):
-            pass
-
-    streams = [stream for stream in (process.stdout, process.stderr) if stream]
-    await asyncio.gather(process.wait(), *map(discard, streams))
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from junto.domain.limits import Account, Period, Rate, Reserved, Taken
 from junto.storage.redis_server import reported
-from junto.storage.surely import begun, surely
+from junto.work.tasks import begun, surely
 
 # Entries are kept by the time at which they were made, in a sorted set, and their tokens beside it.
 # The clock is Redis's own, so that servers need not agree on theirs.

@@ -12,8 +12,8 @@ from typing_extensions import override
 from junto.domain.errors import InputOutputError
 from junto.domain.signals import Signal, Signals
 from junto.storage.redis_server import reported
-from junto.storage.surely import beside
 from junto.telemetry.logs import Log
+from junto.work.tasks import beside
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

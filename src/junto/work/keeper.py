@@ -1,8 +1,9 @@
 """A program that runs one command and leaves nothing of it behind.
 
-It is started in a process of its own, with Python's standard library and nothing else:
+It is started in a process of its own, with Python's standard library and nothing else, and reads
+what to do from the descriptor that it is told:
 
-    echo '{"command": ["/bin/ls"], "directory": 5, "report": 7, …}' | python -I -S keeper.py
+    python -I -S keeper.py 5 5<<<'{"command": ["/bin/ls"], "directory": 6, …}'
 
 Whatever the command starts ends with it, even what has left its session, because orphans come to
 this process. It ends with its parent, too. Where Linux has Landlock, the command sees the named
@@ -24,7 +25,6 @@ _LINUX = sys.platform == "linux"
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_GRACE = 0.3
 
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
@@ -40,15 +40,19 @@ def main() -> None:
     if _LINUX:
         _prctl(_SUBREAPER, 1)
         _prctl(_PDEATHSIG, signal.SIGTERM)
-    task: dict[str, Any] = json.loads(sys.stdin.buffer.read() or b"{}")
-    if os.getppid() != task.get("parent"):
+    with os.fdopen(int(sys.argv[1]), "rb") as file:
+        task: dict[str, Any] = json.load(file)
+    if os.getppid() != task["parent"]:
         return
     me = os.getpid()
     child = os.fork()
     if child == 0:
         _become(task, me)
-    os.close(task["directory"])
-    status = _awaited(child)
+    # What only the command reads and writes ends with it, for whoever is at the other end.
+    for fd in (task["directory"], task["secret"], 0, 1, 2):
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    status = _awaited(child, task["grace"])
     _clear()
     with contextlib.suppress(OSError):
         os.write(task["report"], json.dumps(status).encode())
@@ -58,18 +62,20 @@ def _become(task: dict[str, Any], keeper: int) -> None:
     """Turn into the command, with nothing but what it needs."""
     try:
         os.setsid()
-        if _LINUX:
+        for name, most in task["limits"].items():
+            resource.setrlimit(getattr(resource, name), (most, most))
+        os.fchdir(task["directory"])
+        if task["user"]:
+            _step_down(**task["user"])
+        if _LINUX:  # afterwards, since another user's process would forget it
             _prctl(_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             return
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        for name, most in task["limits"].items():
-            resource.setrlimit(getattr(resource, name), (most, most))
-        os.fchdir(task["directory"])
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         if _LINUX and task["confined"]:
             _confine(task)
-        os.closerange(3, max(256, task["directory"] + 1, task["report"] + 1))
+        first = _handed_on(task["secret"])
+        os.closerange(first, max(256, task["directory"] + 1, task["report"] + 1))
         os.execve(task["command"][0], task["command"], task["environment"])  # noqa: S606
     except OSError as error:
         os.write(2, f"{error.strerror}\n".encode())
@@ -77,7 +83,21 @@ def _become(task: dict[str, Any], keeper: int) -> None:
         os._exit(127)
 
 
-def _awaited(child: int) -> dict[str, Any]:
+def _handed_on(secret: int) -> int:
+    """Give the command, as descriptor 3, what is meant for nobody else; return what it has not."""
+    if secret < 0:
+        return 3
+    os.dup2(secret, 3)
+    return 4
+
+
+def _step_down(uid: int, gid: int, groups: list[int]) -> None:
+    os.setgroups(groups)
+    os.setgid(gid)
+    os.setuid(uid)
+
+
+def _awaited(child: int, grace: float) -> dict[str, Any]:
     """Wait for the command, or until somebody wants it to end."""
     while signal.sigwait([*_STOPS, signal.SIGCHLD]) == signal.SIGCHLD:
         done = -1
@@ -85,15 +105,15 @@ def _awaited(child: int) -> dict[str, Any]:
             done, status = os.waitpid(-1, os.WNOHANG)
             if done == child:
                 return {"code": os.waitstatus_to_exitcode(status)}
-    _asked_to_end(child)
+    _asked_to_end(child, grace)
     return {"stopped": True}
 
 
-def _asked_to_end(child: int) -> None:
+def _asked_to_end(child: int, grace: float) -> None:
     """Give the command a moment to end by itself."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGTERM)
-    until = time.monotonic() + _GRACE
+    until = time.monotonic() + grace
     while time.monotonic() < until:
         try:
             if os.waitpid(child, os.WNOHANG)[0]:

@@ -1,0 +1,1 @@
+"""Tasks and processes that end when they should, and not before."""
