@@ -10,6 +10,7 @@ from junto.domain.conversations import ConversationStore
 from junto.domain.ids import new_id
 from junto.domain.jobs import JobStore
 from junto.domain.limits import Rate, RateLimiter
+from junto.domain.sessions import SessionStore
 from junto.domain.signals import Signals
 from junto.jobs.presence import Presence
 from junto.jobs.service import Bounds, Jobs
@@ -29,6 +30,7 @@ class Stores:
 
     conversations: ConversationStore
     jobs: JobStore
+    sessions: SessionStore
 
 
 def stores_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
@@ -37,16 +39,18 @@ def stores_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
         from junto.storage.sqlite.conversations import SqliteConversations
         from junto.storage.sqlite.database import Database
         from junto.storage.sqlite.jobs import SqliteJobs
+        from junto.storage.sqlite.sessions import SqliteSessions
 
         file = Lazily(lambda: Database.opened(state / "junto.db"), stack)
-        return Stores(SqliteConversations(file), SqliteJobs(file))
+        return Stores(SqliteConversations(file), SqliteJobs(file), SqliteSessions(file))
     from junto.storage.postgres.conversations import PostgresConversations
     from junto.storage.postgres.database import Database as Server
     from junto.storage.postgres.jobs import PostgresJobs
+    from junto.storage.postgres.sessions import PostgresSessions
 
     url = settings.database.url.get_secret_value()
     server = Lazily(lambda: Server.opened(url), stack)
-    return Stores(PostgresConversations(server), PostgresJobs(server))
+    return Stores(PostgresConversations(server), PostgresJobs(server), PostgresSessions(server))
 
 
 def signals_of(settings: Settings, stack: AsyncExitStack) -> Signals | None:
