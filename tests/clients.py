@@ -45,6 +45,7 @@ TOOLS = [
     "write_file",
     "delete_file",
     "execute_command",
+    "claude_code_query",
 ]
 
 Json = dict[str, Any]

@@ -2,7 +2,8 @@
 
 It says which model heard how many messages; `fail 429`, `cut`, `think`, `long` and `say …` make it
 do so instead; `use …` makes it ask for the tools in the JSON that follows, and tell what they gave;
-`use-on …` makes it ask again and again. `drip` never ends, `wait 3` ends after three seconds, and
+`use-on …` makes it ask again and again. `steps …` is followed by a list of what to do in turn, for
+an agent: {"text"}, {"name", "input"} for a tool, {"status"} for a failure, {"hang": true}. `drip` never ends, `wait 3` ends after three seconds, and
 `hush` never says a word.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.upstream import anthropic_events, openai_events
+from tests.upstream import anthropic_events, frame, openai_events
 
 Json = dict[str, Any]
 
@@ -81,6 +82,8 @@ async def _answered(
 ) -> web.StreamResponse:
     body = json.loads(await request.read())
     upstream.bodies.append(body)
+    if (step := agent_step(body["messages"])) is not None:
+        return await _stepped(request, body, step, upstream)
     said = _text(body["messages"][-1]["content"])
     if said.startswith("fail "):
         refusal = {"type": "error", "error": {"type": "x", "message": "no"}}
@@ -117,6 +120,63 @@ async def _answered(
         upstream.open -= 1
 
 
+def agent_step(messages: list[Json]) -> Json | None:
+    """Return what an agent's model does next: the script is in the last words that hold one."""
+    script, since = None, 0
+    for place, message in enumerate(messages):
+        content = message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for text in (block["text"] for block in blocks if block["type"] == "text"):
+            at = text.find("steps [")
+            if message["role"] != "assistant" and at >= 0:
+                script = json.JSONDecoder().raw_decode(text[at + len("steps ") :])[0]
+                since = place
+    if script is None:
+        return None
+    done = sum(message["role"] == "assistant" for message in messages[since:])
+    step: Json = script[done] if done < len(script) else {"text": "There is nothing more to do."}
+    return step
+
+
+async def _stepped(
+    request: web.Request, body: Json, step: Json, upstream: ServedUpstream
+) -> web.StreamResponse:
+    if "status" in step:
+        refusal = {"type": "error", "error": {"type": "x", "message": "scripted refusal"}}
+        return web.json_response(refusal, status=step["status"])
+    number = len(upstream.bodies)
+    block: Json = {"type": "text", "text": ""}
+    delta: Json = {"type": "text_delta", "text": step.get("text", "")}
+    if "name" in step:
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": step["name"], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(step["input"])}
+    start, *_, ending, stop = anthropic_events(
+        stop_reason="tool_use" if "name" in step else "end_turn"
+    )
+    # Answers of one id are taken for one.
+    start["message"] |= {"id": f"msg_{number}", "role": "assistant", "model": body["model"]}
+    frames = [
+        start,
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        ending,
+        stop,
+    ]
+    response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+    await response.prepare(request)
+    upstream.open += 1
+    try:
+        if step.get("hang"):
+            await asyncio.Event().wait()
+        return await _written(request, response, frames, "")
+    except (asyncio.CancelledError, ConnectionError):
+        upstream.hung_up.append(time.monotonic())
+        raise asyncio.CancelledError from None
+    finally:
+        upstream.open -= 1
+
+
 async def _written(
     request: web.Request, response: web.StreamResponse, frames: list[Any], said: str
 ) -> web.StreamResponse:
@@ -124,11 +184,10 @@ async def _written(
     for index, event in enumerate(frames):
         if said == "hush" and index == 1:
             await asyncio.Event().wait()
-        frame = event if isinstance(event, bytes) else f"data: {json.dumps(event)}\n\n".encode()
         if said == "cut" and index == len(frames) - 3 and request.transport:
             request.transport.abort()
             break
-        await response.write(frame)
+        await response.write(frame(event))
         await asyncio.sleep(pause)
     return response
 

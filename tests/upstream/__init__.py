@@ -93,7 +93,7 @@ class Upstream:
             headers={"content-type": "text/event-stream", **reply.headers}
         )
         await response.prepare(request)
-        said = [_frame(event) for event in reply.events]
+        said = [frame(event) for event in reply.events]
         shown = said[: _least(reply.hang_after, reply.cut_after, len(said))]
         for piece in _pieces(b"".join(shown), reply.pieces):
             await response.write(piece)
@@ -108,7 +108,7 @@ def _least(*numbers: int | None) -> int:
     return min(number for number in numbers if number is not None)
 
 
-def _frame(event: Json | bytes) -> bytes:
+def frame(event: Json | bytes) -> bytes:
     if isinstance(event, bytes):
         return event
     name = f"event: {event['type']}\n" if "type" in event else ""

@@ -7,7 +7,8 @@ import signal
 import click
 
 from junto import __version__
-from junto.app import DESCRIPTION, Junto, running
+from junto.app import Junto, running
+from junto.app.surface import DESCRIPTION
 from junto.cli import settled
 from junto.cli.notices import say_who_answers
 from junto.settings import Loaded

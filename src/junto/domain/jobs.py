@@ -86,6 +86,7 @@ class Wish(StrEnum):
 
     CANCEL = "cancel"
     ANSWER = "answer"
+    MESSAGE = "message"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """One job under way in this process: what it says is heard by its watchers and written down."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -51,6 +52,8 @@ class Running:
     stopped: str | None = field(default=None, init=False)
     # What the work raised, for whoever still watches.
     failure: Exception | None = field(default=None, init=False)
+    so_far: Facts | None = field(default=None, init=False)
+    _take: Callable[[str], None] | None = field(default=None, init=False)
     _pieces: list[_Piece] = field(default_factory=list, init=False)
     _unwritten: list[Entry] = field(default_factory=list, init=False)
     _sequence: int = field(default=0, init=False)
@@ -69,6 +72,27 @@ class Running:
         for watch in self._watches:
             watch.notes(note)
         self._log(Kind.NOTE, note)
+
+    def tells(self, message: Facts) -> None:
+        """Pass on something whole."""
+        for watch in self._watches:
+            watch.tells(message)
+        self._log(Kind.MESSAGE, json.dumps(dict(message)))
+
+    def keeps(self, result: Facts) -> None:
+        """Have a result in case that it is stopped."""
+        self.so_far = result
+
+    def listens(self, take: Callable[[str], None] | None) -> None:
+        """Take messages of the owner from now on, or none any more."""
+        self._take = take
+
+    def hands_on(self, message: str) -> bool:
+        """Give the work a message of the owner; tell whether it takes any."""
+        if self._take is None:
+            return False
+        self._take(message)
+        return True
 
     def uses(self, usage: Facts) -> None:
         """Say what it took so far."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from junto.domain.errors import (
     InputOutputError,
+    InvalidInputError,
     JuntoError,
     NoRoomError,
     NotFoundError,
@@ -190,6 +191,24 @@ class Jobs:
         if not job.state.final:
             await self._tell(job, Wish.ANSWER, json.dumps(dict(answers)))
 
+    async def send(self, owner: str, id_: str, message: str) -> Job:
+        """Hand the work of a job a message, and return how the job stands.
+
+        Raises:
+            NotFoundError: there is none.
+            InvalidInputError: it has ended, or takes no messages now.
+        """
+        job = await self.find(owner, id_)
+        running = self._running.get(job.id)
+        if job.state.final or (running and not running.hands_on(message)):
+            raise InvalidInputError(
+                f"Job {job.id} ({job.state}) takes no messages now. Go on with its sessionId once "
+                "it has ended."
+            )
+        if running is None:
+            await self._tell(job, Wish.MESSAGE, message)
+        return job
+
     async def awaited(self, owner: str, id_: str, seconds: float) -> Job:
         """Return a job when it has ended, or as it stands after so many seconds.
 
@@ -226,7 +245,7 @@ class Jobs:
         try:
             outcome = await self._outcome(running, work)
         except asyncio.CancelledError:
-            outcome = _cancelled(running.stopped)
+            outcome = _cancelled(running)
         except Exception as error:  # noqa: BLE001 - a job must end in its record, whatever happens
             _log.crash("job crashed", error, job=running.job.id, tool=running.job.tool)
             facts = {"code": "Crash", "message": "Something failed inside Junto."}
@@ -235,7 +254,7 @@ class Jobs:
 
     def _done(self, running: Running) -> None:
         """Tidy up after a job; one that was stopped at once has not even begun."""
-        running.ends(_cancelled(running.stopped))
+        running.ends(_cancelled(running))
         self._running.pop(running.job.id, None)
         self.metrics.job_ended(running.job.tool, running.job.state)
         if not self._running:
@@ -305,7 +324,7 @@ class Jobs:
             await asyncio.wait(tasks, timeout=_STOPPING)
         for running in list(self._running.values()):
             _log.warning("a job would not stop", job=running.job.id, tool=running.job.tool)
-            running.ends(_cancelled("The server was stopped."))
+            running.ends(_cancelled(running))
 
     async def _written(self) -> None:
         """Have everything that is known here in the store, if it takes it."""
@@ -314,11 +333,10 @@ class Jobs:
                 await self._journal.flush()
 
 
-def _cancelled(reason: str | None) -> Outcome:
-    message = reason or "The work was stopped before it was done."
-    return Outcome(
-        State.CANCELLED, None, {"code": "Cancelled", "message": message, "retryable": False}
-    )
+def _cancelled(running: Running) -> Outcome:
+    message = running.stopped or "The work was stopped before it was done."
+    error = {"code": "Cancelled", "message": message, "retryable": False}
+    return Outcome(State.CANCELLED, running.so_far, error)
 
 
 def _fulfil(running: Running, wish: Wish, text: str) -> None:
@@ -327,3 +345,5 @@ def _fulfil(running: Running, wish: Wish, text: str) -> None:
             running.stop(text)
         case Wish.ANSWER:
             running.hears(json.loads(text))
+        case Wish.MESSAGE:
+            running.hands_on(text)

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 # At most twenty a second; what comes in between goes out with the next.
 PAUSE = 0.05
@@ -20,6 +21,7 @@ class Watch:
     # Whether the job wants to know something; nothing more is told until it does.
     asked: bool = field(default=False, init=False)
     _words: list[str] = field(default_factory=list, init=False)
+    _whole: list[Mapping[str, Any]] = field(default_factory=list, init=False)
     _note: str | None = field(default=None, init=False)
     _fresh_note: bool = field(default=False, init=False)
     _told: float = field(default=0.0, init=False)
@@ -36,6 +38,11 @@ class Watch:
         self._note, self._fresh_note = note, True
         self._news.set()
 
+    def tells(self, message: Mapping[str, Any]) -> None:
+        """Take something whole, which nothing replaces."""
+        self._whole.append(message)
+        self._news.set()
+
     def asks(self) -> None:
         """Take note that the job waits for an answer of its owner."""
         self.asked = True
@@ -46,7 +53,7 @@ class Watch:
         self._over.set()
         self._news.set()
 
-    async def news(self) -> AsyncGenerator[str]:
+    async def news(self) -> AsyncGenerator[str | Mapping[str, Any]]:
         """Yield what is new, as soon as it may be told, until the job has ended, or asks."""
         began = self._told = self.now()
         pause = 0.0  # before the first words there is none
@@ -56,6 +63,9 @@ class Watch:
                 await self._news.wait()
                 await self._rest(self._told + pause - self.now())
                 self._news.clear()
+                for whole in self._handed_over():
+                    self._told, pause = self.now(), PAUSE
+                    yield whole
                 message = self._taken()
                 if not message and self.now() - self._told >= BEAT:
                     message = f"{self._note or 'still working'} ({self.now() - began:.0f} s)"
@@ -66,6 +76,8 @@ class Watch:
                     return
         finally:
             alarm.off()
+        for whole in self._handed_over():
+            yield whole
         if words := "".join(self._words):
             yield words
 
@@ -76,6 +88,10 @@ class Watch:
             return left
         self._news.set()
         return BEAT
+
+    def _handed_over(self) -> list[Mapping[str, Any]]:
+        whole, self._whole = self._whole, []
+        return whole
 
     def _taken(self) -> str:
         words, note = self._words, f"{self._note} …" if self._fresh_note else ""

@@ -111,7 +111,7 @@ class Runner:
             command=[program, *allowed.arguments],
             directory=directory,
             environment=self._environment(scratch),
-            report=-1,
+            scratch=scratch,
             limits={
                 "RLIMIT_CPU": self.limits.cpu_seconds,
                 "RLIMIT_AS": self.limits.memory_bytes,

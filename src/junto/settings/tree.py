@@ -61,6 +61,22 @@ class PermissionMode(StrEnum):
     PLAN = "plan"
 
 
+class AgentOption(StrEnum):
+    """What a call may want of a run, by the name that callers use."""
+
+    CWD = "cwd"
+    MAX_TURNS = "maxTurns"
+    MODEL = "model"
+    APPEND_SYSTEM_PROMPT = "appendSystemPrompt"
+    PERMISSION_MODE = "permissionMode"
+    ALLOWED_TOOLS = "allowedTools"
+    DISALLOWED_TOOLS = "disallowedTools"
+    MAX_MESSAGES = "maxMessages"
+    INCLUDE_SYSTEM_MESSAGES = "includeSystemMessages"
+    TIMEOUT_MS = "timeoutMs"
+    MAX_BUDGET_USD = "maxBudgetUsd"
+
+
 class Provider(Section):
     """A company whose models are available once its key is known."""
 
@@ -183,8 +199,34 @@ class Agent(Section):
     max_turns: int | None = Field(None, ge=1, description="how many turns a run may take")
     max_messages: int = Field(100, ge=0, description="messages returned at the end of a run")
     include_system_messages: bool = Field(default=True, description="whether those count too")
-    time_limit: Duration = Field(300, description="how long a run may take")
-    allowed_tools: Names = Field((), description="the tools it may use; all if empty")
+    time_limit: Duration = Field(300, gt=0, description="how long a run may take at the most")
+    max_budget: Dollars | None = Field(None, description="the most that a run may cost")
+    allowed_tools: Names = Field((), description="the tools it may use without asking anybody")
+    disallowed_tools: Names = Field((), description="the tools it may not use at all")
+    overrides: tuple[AgentOption, ...] = Field(
+        tuple(each for each in AgentOption if each is not AgentOption.ALLOWED_TOOLS),
+        description="the options that a call may set; allowedTools lets callers allow any tool",
+    )
+    allow_bypass: bool = Field(
+        default=False, description="whether a call may ask for bypassPermissions"
+    )
+    user: str | None = Field(
+        None, description="the user to run it as, which only root can; it needs one to bypass"
+    )
+    program: Folder | None = Field(None, description="the program `claude`, if not the SDK's own")
+    environment: Names = Field(
+        (), description="variables that it gets besides the few that it needs"
+    )
+    confine: bool = Field(
+        default=True, description="whether the kernel lets it write to the roots only, if it can"
+    )
+    writable: Folders = Field((), description="folders it may write to besides the roots")
+    consult: bool = Field(
+        default=False, description="whether it may ask other models with Junto's own tools"
+    )
+    concurrent: int = Field(4, ge=1, description="runs at once; others wait")
+    starting: int = Field(1, ge=1, description="runs that start at once, which takes a core each")
+    waiting: int = Field(32, ge=0, description="runs that may wait")
 
 
 class Jobs(Section):

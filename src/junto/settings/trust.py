@@ -41,6 +41,14 @@ _POWERS = (
     "logging.directory",
     "agent.cwd",
     "agent.permission_mode",
+    "agent.allowed_tools",
+    "agent.overrides",
+    "agent.allow_bypass",
+    "agent.user",
+    "agent.program",
+    "agent.environment",
+    "agent.confine",
+    "agent.writable",
     "http.allowed_hosts",
     "http.allowed_origins",
     "embedded.model",
@@ -50,6 +58,8 @@ _AS_IT_IS: Mapping[str, tuple[Any, ...]] = {
     "tools.over_http": ("none",),
     "tools.confine": (True, "true"),
     "agent.permission_mode": ("acceptEdits", "default", "plan"),
+    "agent.allow_bypass": (False, "false"),
+    "agent.confine": (True, "true"),
 }
 # What is said or kept goes there.
 _STORES = ("database.url", "redis.url", "guards.moderation_url")

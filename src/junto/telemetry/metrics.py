@@ -21,6 +21,21 @@ class ModelNumbers:
     latency: "Histogram"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentNumbers:
+    """What is counted about runs of the agent."""
+
+    runs: "Counter"
+    running: "Gauge"
+    cost: "Counter"
+    duration: "Histogram"
+    turns: "Histogram"
+
+
+_RUN_SECONDS = (1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+_RUN_TURNS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)
+
+
 @dataclass(frozen=True)
 class Metrics:
     """Everything that is counted, from zero and apart from every other Junto in this process.
@@ -70,6 +85,39 @@ class Metrics:
                 registry=self.registry,
             ),
         )
+
+    @cached_property
+    def _agent(self) -> "AgentNumbers":
+        from prometheus_client import Counter, Gauge, Histogram
+
+        def histogram(name: str, about: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(name, about, registry=self.registry, buckets=buckets)
+
+        return AgentNumbers(
+            runs=Counter(
+                "agent_runs_total",
+                "Runs of Claude Code, by how they ended: ok, or the error's code.",
+                ["status"],
+                registry=self.registry,
+            ),
+            running=Gauge("agent_running", "Runs under way.", registry=self.registry),
+            cost=Counter("agent_cost_usd_total", "Dollars spent by runs.", registry=self.registry),
+            duration=histogram("agent_run_duration_seconds", "How long runs took.", _RUN_SECONDS),
+            turns=histogram("agent_run_turns", "Turns that runs took.", _RUN_TURNS),
+        )
+
+    def agent_began(self) -> None:
+        """Count a run of the agent that is under way."""
+        self._agent.running.inc()
+
+    def agent_ended(self, status: str, seconds: float, turns: int, dollars: float) -> None:
+        """Count a run of the agent that has ended."""
+        numbers = self._agent
+        numbers.running.dec()
+        numbers.runs.labels(status).inc()
+        numbers.duration.observe(seconds)
+        numbers.turns.observe(turns)
+        numbers.cost.inc(dollars)
 
     @cached_property
     def _models(self) -> "ModelNumbers":

@@ -27,6 +27,7 @@ class Action(StrEnum):
     STATUS = "status"
     RESULT = "result"
     EVENTS = "events"
+    SEND = "send"
     CANCEL = "cancel"
 
 
@@ -37,6 +38,7 @@ class JobArguments(Arguments):
         None, max_length=128, description="The job; without it, your latest ones are listed."
     )
     action: Action = Action.STATUS
+    message: str | None = Field(None, max_length=100_000, description="What to send to an agent.")
     cursor: int = Field(0, ge=0, lt=2**53, description="Where to go on reading.")
     wait_seconds: float = Field(
         0, ge=0, le=_MOST_WAIT, description="Wait so long for its end before answering."
@@ -134,7 +136,7 @@ def job(jobs: Jobs, most_bytes: int) -> Tool[JobArguments]:
     return Tool(
         name="job",
         title="Job",
-        description="A call that went on in the background: its state, result, events; cancel it.",
+        description="A call in the background: its state, result, events; cancel it, send to it.",
         group=Group.AGENT,
         arguments=JobArguments,
         result=JobReport,
@@ -147,6 +149,10 @@ async def _found(jobs: Jobs, arguments: JobArguments, call: Call) -> Job:
     id_ = arguments.job_id or ""
     if arguments.action is Action.CANCEL:
         return await jobs.cancel(call.caller, id_, "It was cancelled with `job`.")
+    if arguments.action is Action.SEND:
+        if not (arguments.message or "").strip():
+            raise InvalidInputError("message is required to send one.")
+        return await jobs.send(call.caller, id_, arguments.message or "")
     job, left, steps = await jobs.find(call.caller, id_), arguments.wait_seconds, 0
     while left > 0 and not job.state.final:
         job = await jobs.awaited(call.caller, id_, min(left, BEAT))

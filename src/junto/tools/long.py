@@ -191,7 +191,10 @@ class LongCalls:
 async def _pass_on(watch: Watch, call: Call, steps: Iterator[int]) -> None:
     async with aclosing(watch.news()) as news:
         async for message in news:
-            await call.progress(next(steps), message=message)
+            if isinstance(message, str):
+                await call.progress(next(steps), message=message)
+            else:
+                await call.log(message)
 
 
 def _question(job: Job) -> Wire:

@@ -6,7 +6,6 @@ from typing import Any
 
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     CreateMessageRequest,
     CreateMessageRequestParams,
@@ -15,14 +14,13 @@ from mcp_types import (
     SamplingMessage,
     TextContent,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from junto.domain.errors import ModelError, PermissionDeniedError, TimeLimitError
-from junto.domain.ids import new_id
 from junto.domain.messages import Image, Message, Part, Text
 from junto.domain.questions import Answer, Question, StopReason, Usage
 from junto.providers.client import Sampler
+from junto.tools.asking import asked, is_modern
 from junto.tools.tool import Call
 
 # A person may have to agree, and read first what is asked.
@@ -38,11 +36,6 @@ def lends_model(context: ServerRequestContext[Any, Any]) -> bool:
     return is_modern(context) or context.session.can_send_request
 
 
-def is_modern(context: ServerRequestContext[Any, Any]) -> bool:
-    """Tell whether a client is asked by an answer to its request, and not by one of ours."""
-    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
 def client_model(call: Call) -> Sampler | None:
     """Return the way to the model of the client that made a call, if it lends one."""
     if not lends_model(call.context):
@@ -52,7 +45,7 @@ def client_model(call: Call) -> Sampler | None:
         request = _request(question)
         try:
             async with asyncio.timeout(_SECONDS):
-                result = await _asked(call, request)
+                result = await asked(call, request, CreateMessageResult)
         except TimeoutError:
             raise TimeLimitError("The client's model gave no answer in ten minutes.") from None
         except MCPError as error:
@@ -64,18 +57,6 @@ def client_model(call: Call) -> Sampler | None:
         return _answer(result)
 
     return sample
-
-
-async def _asked(call: Call, request: CreateMessageRequest) -> CreateMessageResult:
-    if is_modern(call.context):
-        plain = request.model_dump(mode="json", by_alias=True, exclude_none=True)
-        given = await call.work.asks(f"model-{new_id()[:8]}", plain)
-        return CreateMessageResult.model_validate(given)
-    return await call.context.session.send_request(
-        request,
-        CreateMessageResult,
-        metadata=ServerMessageMetadata(related_request_id=call.context.request_id),
-    )
 
 
 def _request(question: Question) -> CreateMessageRequest:

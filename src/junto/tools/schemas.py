@@ -23,20 +23,14 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a tool's result: its fields, and what they are if they are no text.
+    """Return the schema of a tool's result: its fields.
 
     Nothing in it is required: an error's structured content is checked against it too (by the
     TypeScript SDK's client of version 1, for one), and has other fields. And all tools together
     should leave a client's model room to think.
     """
-    schema = _compact(model.model_json_schema(by_alias=True, mode="serialization"), {})
-    fields = schema.get("properties", {}).items()
-    # A field of which nothing is said is a text.
-    shallow = {
-        name: {key: field[key] for key in ("type",) if field.get(key, "string") != "string"}
-        for name, field in fields
-    }
-    return {"type": "object", "properties": shallow}
+    names = [field.serialization_alias or name for name, field in model.model_fields.items()]
+    return {"type": "object", "properties": {name: {} for name in names}}
 
 
 def _undocumented(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,20 @@
 """A tool: an input model, a result model, an async function, and what to know before calling it."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
+from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
-from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+)
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -79,6 +86,16 @@ class Call:
         """Tell the client how far the call is, if it asked to know."""
         await self.context.session.report_progress(done, total, message or None)
 
+    async def log(self, facts: Mapping[str, Any]) -> None:
+        """Send the client a message of the log, if it takes any."""
+        level = facts.get("level", "info")
+        if level in allowed_log_levels(self.context.protocol_version, self.context.meta):
+            params = LoggingMessageNotificationParams(level=level, data=json.dumps(facts))
+            await self.context.session.send_notification(
+                LoggingMessageNotification(params=params),
+                related_request_id=self.context.request_id,
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
@@ -90,13 +107,15 @@ class Hints:
     open_world: bool = True
 
     def wire(self) -> dict[str, bool]:
-        """Return the annotations as the protocol spells them."""
-        return {
-            "readOnlyHint": self.read_only,
-            "destructiveHint": self.destructive,
-            "idempotentHint": self.idempotent,
-            "openWorldHint": self.open_world,
+        """Return the annotations as the protocol spells them, without what it takes for granted."""
+        said = {"openWorldHint": False} if not self.open_world else {}
+        if self.read_only:
+            return {"readOnlyHint": True, **said}
+        changing = {
+            **({} if self.destructive else {"destructiveHint": False}),
+            **({"idempotentHint": True} if self.idempotent else {}),
         }
+        return {**changing, **said}
 
 
 HARMLESS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)

@@ -39,12 +39,14 @@ class Task:
     environment: Mapping[str, str]
     limits: Mapping[str, int] = field(default_factory=dict)
     user: User | None = None
-    # Where to write how it ended.
-    report: int
+    # Where to write how it ended, if anybody wants to know.
+    report: int = -1
     # Something to read that is meant for the command alone; it finds it as its descriptor 3.
     secret: int = -1
     # How long it may take to end once it is asked to.
     grace: float = 0.3
+    # A folder that is removed after it, should this process not live to do so.
+    scratch: str | None = None
     # Whether the kernel, where it can, lets it see only what follows.
     confined: bool = False
     network: bool = True
@@ -53,7 +55,9 @@ class Task:
 
 
 @contextlib.asynccontextmanager
-async def kept(task: Task, *, spoken_to: bool = False) -> AsyncIterator[asyncio.subprocess.Process]:
+async def kept(
+    task: Task, *, spoken_to: bool = False, longest_line: int = 2**16
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a task by a keeper, which ends with the block and leaves nothing of the task."""
     with tempfile.TemporaryFile() as written:
         # Not as arguments: what a command's environment holds is nobody else's to see.
@@ -67,6 +71,7 @@ async def kept(task: Task, *, spoken_to: bool = False) -> AsyncIterator[asyncio.
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=fds,
+                limit=longest_line,
                 env={"PATH": _PATH},
                 cwd="/",
                 start_new_session=True,

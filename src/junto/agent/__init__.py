@@ -1,0 +1,1 @@
+"""Claude Code as a tool: live, bounded, resumable, and never an orphan."""

@@ -1,0 +1,214 @@
+"""Where runs are done: a folder and a process, both with little of ours, and gone at the end."""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from junto.agent import program
+from junto.agent.options import Options
+from junto.agent.pipe import LONGEST_LINE, Pipe
+from junto.agent.program import Access, Call
+from junto.agent.transcripts import Mirror, lay_out
+from junto.domain.errors import ExecutionError
+from junto.domain.sessions import Line, Session, SessionStore
+from junto.security.paths import Roots
+from junto.work.processes import Task, kept
+
+# What every program writes to or reads from, and which is nobody's.
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts")
+_MACHINE = (
+    "/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime",
+    "/proc/loadavg", "/proc/version", "/proc/filesystems", "/proc/sys",
+)  # fmt: skip
+# The program may take so long to end by itself: it ends its own children first.
+_GRACE = 1.0
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Consulting:
+    """Our own tools, which the program may use: their names, and a server that has them."""
+
+    tools: tuple[str, ...]
+    server: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What the program is started for."""
+
+    options: Options
+    session: Session
+    # The session that it goes on with or branches off from, and what was said there.
+    resumed: str | None = None
+    lines: Sequence[Line] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """Starts the program, and ends it with all that it started."""
+
+    program: str
+    roots: Roots
+    access: Access
+    store: SessionStore
+    clean: Callable[[str], str]
+    environment: Mapping[str, str]
+    user: str | None = None
+    confined: bool = True
+    # Folders that it may write to besides the roots.
+    writable: tuple[str, ...] = ()
+    consulting: Consulting | None = None
+    # Starting takes a core for most of a second.
+    starting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+
+    def folder(self, cwd: str) -> str:
+        """Return the real name of a folder to work in.
+
+        Raises:
+            JuntoError: it is not beneath the roots, or not there.
+        """
+        with self.roots.opened(cwd, os.O_RDONLY | os.O_DIRECTORY) as fd:
+            link = Path(f"/proc/self/fd/{fd}")
+            return str(link.readlink()) if link.is_symlink() else os.path.realpath(cwd)
+
+    @contextlib.asynccontextmanager
+    async def started(
+        self,
+        job: Job,
+        heard: Callable[[dict[str, Any]], None],
+        decider: Callable[[Any], Any],
+    ) -> AsyncIterator[tuple[Any, Pipe]]:
+        """Lend a client of the program, which ends with the block.
+
+        Raises:
+            ExecutionError: it did not start.
+            OSError: the machine has no room for it.
+        """
+        # Its first import takes a second, in which others are served.
+        sdk = await asyncio.to_thread(importlib.import_module, "claude_agent_sdk")
+        # What it would log is told to whoever gave the order.
+        logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)
+        async with contextlib.AsyncExitStack() as stack:
+            scratch = stack.enter_context(_scratch())
+            await asyncio.to_thread(self._lay_out, scratch, job, sdk)
+            async with self.starting:
+                process = await stack.enter_async_context(self._process(scratch, job))
+                pipe = Pipe(process, heard)
+                options = self._sdk_options(sdk, scratch, job, decider(sdk))
+                client = sdk.ClaudeSDKClient(options, transport=pipe)
+                stack.push_async_callback(client.disconnect)
+                try:
+                    async with asyncio.timeout(_START_SECONDS):
+                        await client.connect()
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+                    said = self.clean(pipe.complaints or str(error) or "it said nothing")
+                    raise ExecutionError(f"Claude Code did not start: {said}") from None
+            yield client, pipe
+
+    def _lay_out(self, scratch: Path, job: Job, sdk: Any) -> None:
+        """Put what the program needs into its folder."""
+        config = scratch / "config"
+        for folder in (config, scratch / "tmp", scratch / "home"):
+            folder.mkdir()
+        if job.resumed:
+            project = config / "projects" / sdk.project_key_for_directory(job.session.cwd)
+            lay_out(job.lines, job.resumed, project)
+        if self.access.login and not self.access.secret:
+            shutil.copy(self.access.login, config)
+        if job.options.append_system_prompt:
+            _instructions(scratch).write_text(job.options.append_system_prompt, encoding="utf-8")
+        if user := program.user_named(self.user):
+            for path in (scratch, *scratch.rglob("*")):
+                os.chown(path, user.pw_uid, user.pw_gid)
+
+    @contextlib.asynccontextmanager
+    async def _process(self, scratch: Path, job: Job) -> AsyncIterator[asyncio.subprocess.Process]:
+        user = program.user_named(self.user)
+        roots = [str(root) for root in self.roots.folders]
+        call = Call(
+            options=job.options,
+            roots=roots,
+            session=job.session.id,
+            resumed=job.resumed,
+            instructions=_instructions(scratch) if job.options.append_system_prompt else None,
+            consulting=self.consulting.tools if self.consulting else (),
+        )
+        with (
+            self.roots.opened(job.session.cwd, os.O_RDONLY | os.O_DIRECTORY) as directory,
+            _readable(self.access.secret) as secret,
+        ):
+            task = Task(
+                command=[self.program, *call.arguments()],
+                directory=directory,
+                environment=program.environment(self.environment, self.access, scratch, user),
+                secret=secret,
+                user=program.becoming(user) if user else None,
+                grace=_GRACE,
+                scratch=str(scratch),
+                confined=self.confined,
+                readable=_visible(),
+                writable=[*roots, str(scratch), *_DEVICES, *self.writable],
+            )
+            async with kept(task, spoken_to=True, longest_line=LONGEST_LINE) as process:
+                yield process
+
+    def _sdk_options(self, sdk: Any, scratch: Path, job: Job, decide: Any) -> Any:
+        """Return what the SDK must know; what the program must is in its arguments."""
+        servers = {}
+        if self.consulting:
+            server = self.consulting.server()
+            servers["junto"] = {"type": "sdk", "name": "junto", "instance": server}
+        return sdk.ClaudeAgentOptions(
+            cwd=job.session.cwd,
+            can_use_tool=decide,
+            mcp_servers=servers,
+            verbatim_prompts=True,
+            session_store=Mirror(self.store),
+            session_store_flush="eager",
+            env={"CLAUDE_CONFIG_DIR": str(scratch / "config")},
+        )
+
+
+def _visible() -> list[str]:
+    """Return all that can be looked at, but for devices and other people's processes.
+
+    Those show the variables of every program that this user runs, ours included.
+    """
+    return [f"/{name}" for name in os.listdir("/") if name not in ("proc", "dev")] + [*_MACHINE]
+
+
+def _instructions(scratch: Path) -> Path:
+    return scratch / "instructions"
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="junto-agent-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _readable(secret: str | None) -> Iterator[int]:
+    """Yield a descriptor from which the secret can be read, once."""
+    if secret is None:
+        yield -1
+        return
+    read, write = os.pipe()
+    os.write(write, secret.encode())
+    os.close(write)
+    try:
+        yield read
+    finally:
+        os.close(read)

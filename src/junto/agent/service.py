@@ -1,0 +1,200 @@
+"""Claude Code's runs: a few at a time, each in a task that no request ends, each in a session."""
+
+import asyncio
+import contextlib
+import errno
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from junto.agent.bundles import Bundle, bundle, failure
+from junto.agent.course import Course
+from junto.agent.house import House, Job
+from junto.agent.options import Options
+from junto.agent.permissions import Gate
+from junto.agent.places import Places
+from junto.agent.run import Ending, Order, Run, Voice
+from junto.domain.errors import (
+    CancelledCallError,
+    ExecutionError,
+    InvalidInputError,
+    JuntoError,
+    NoRoomError,
+    NotFoundError,
+    TimeLimitError,
+)
+from junto.domain.sessions import Line, Session, SessionStore
+from junto.telemetry.logs import Log
+from junto.telemetry.metrics import Metrics
+from junto.work.tasks import begun, finished
+
+_audit = Log.of("audit")
+
+_NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Agent:
+    """Runs orders."""
+
+    house: House
+    store: SessionStore
+    places: Places
+    metrics: Metrics
+    _busy: set[str] = field(default_factory=set, init=False)
+
+    async def run(self, order: Order, options: Options, voice: Voice) -> Bundle:
+        """Do what an order says, and return what came of it.
+
+        Raises:
+            NotFoundError: there is no such session, or no such folder.
+            JuntoError: it failed, or took too long; what came of it until then is in its facts.
+        """
+        job = await self._job(order, options)
+        if job.session.id in self._busy:
+            raise InvalidInputError(
+                f"Session {job.session.id} is at work already. Send it a message with `job`, or "
+                "branch off with fork: true."
+            )
+        self._busy.add(job.session.id)
+        try:
+            async with self.places.taken(lambda before: voice.notes(_waiting(before))):
+                return await self._supervised(order, job, voice)
+        finally:
+            self._busy.discard(job.session.id)
+
+    async def _job(self, order: Order, options: Options) -> Job:
+        """Return what to start: in a new session, in one that is known, or on a branch of it."""
+        now = time.time()
+        new = str(uuid.uuid4())
+        if order.session is None:
+            cwd = self.house.folder(options.cwd)
+            session = Session(id=new, owner=order.owner, cwd=cwd, cost=0, created=now, updated=now)
+            return Job(options=options, session=session)
+        known = await self.store.find(order.owner, order.session)
+        lines = await self.store.lines(order.session) if known else ()
+        if known is None or not lines:
+            raise NotFoundError(
+                f"There is no session {order.session}. Leave sessionId out to start one."
+            )
+        # Where it was before, unless the caller says otherwise.
+        cwd = self.house.folder(options.cwd if order.moves else known.cwd)
+        session = replace(known, cwd=cwd, updated=now)
+        if order.fork:
+            session = replace(session, id=new, created=now)
+        return Job(options=options, session=session, resumed=known.id, lines=lines)
+
+    async def _supervised(self, order: Order, job: Job, voice: Voice) -> Bundle:
+        """Run in a task of its own; whoever stops this only asks that one to end."""
+        stop = asyncio.Event()
+        work = begun(self._measured(order, job, voice, stop))
+        try:
+            came, error = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop.set()
+            with contextlib.suppress(JuntoError):
+                came, _ = await finished(_result(work))
+                voice.keeps(came.facts())
+            raise
+        if error:
+            error.facts = came.facts(error.message)
+            raise error
+        return came
+
+    async def _measured(
+        self, order: Order, job: Job, voice: Voice, stop: asyncio.Event
+    ) -> tuple[Bundle, JuntoError | None]:
+        started, status, turns, cost = time.monotonic(), "Crash", 0, None
+        self.metrics.agent_began()
+        try:
+            came, error = await self._worked(order, job, voice, stop)
+            status, turns, cost = error.code if error else "ok", came.turns, came.cost
+        except JuntoError as failed:
+            status = failed.code
+            raise
+        else:
+            return came, error
+        finally:
+            seconds = time.monotonic() - started
+            self.metrics.agent_ended(status, seconds, turns, cost or 0.0)
+            facts = {"status": status, "turns": turns, "cost": cost, "seconds": round(seconds, 1)}
+            _record(order, job, facts)
+
+    async def _worked(
+        self, order: Order, job: Job, voice: Voice, stop: asyncio.Event
+    ) -> tuple[Bundle, JuntoError | None]:
+        options, session = job.options, job.session
+        course = Course(options.max_messages, options.include_system_messages, self.house.clean)
+        run = Run(content=order.content, course=course, voice=voice, session=session)
+        gate = Gate(voice, course, session.cwd)
+        started = time.monotonic()
+        voice.notes("starting Claude Code")
+        await self._begun(job)
+        try:
+            async with self.house.started(job, run.hears, gate.decider) as (client, pipe):
+                ending = await run.driven(client, stop, options.seconds)
+                complaints = self.house.clean(pipe.complaints)
+        except OSError as fault:
+            raise _no_start(fault) from None
+        error = _ended(ending, options, course, complaints)
+        if error:
+            run.fails(error)
+        came = bundle(course, session.id, time.monotonic() - started)
+        voice.uses(came.usage)
+        if came.cost is not None:
+            await self.store.spent(session.id, session.cost + came.cost, time.time())
+        return came, error
+
+    async def _begun(self, job: Job) -> None:
+        await self.store.begin(job.session)
+        if job.resumed not in (None, job.session.id):
+            await self.store.append(job.session.id, _moved(job), time.time())
+
+
+def _moved(job: Job) -> list[Line]:
+    """Return a transcript as that of the branch."""
+    return [
+        replace(line, text=line.text.replace(job.resumed or "", job.session.id))
+        for line in job.lines
+    ]
+
+
+async def _result(
+    work: "asyncio.Task[tuple[Bundle, JuntoError | None]]",
+) -> tuple[Bundle, JuntoError | None]:
+    return await work
+
+
+def _waiting(before: int) -> str:
+    return f"waiting for Claude Code, as number {before} in the queue"
+
+
+def _ended(ending: Ending, options: Options, course: Course, complaints: str) -> JuntoError | None:
+    match ending:
+        case Ending.STOPPED:
+            return CancelledCallError("The run was stopped.")
+        case Ending.LATE:
+            return TimeLimitError(
+                f"Claude Code took longer than {options.seconds:g} s and was stopped. Call again "
+                "with its sessionId to go on; timeoutMs gives it longer, up to the operator's "
+                "limit (agent.time_limit).",
+                retryable=False,
+            )
+        case Ending.DONE:
+            return failure(course.result or {}, complaints)
+
+
+def _no_start(error: OSError) -> JuntoError:
+    if error.errno in _NO_ROOM:
+        return NoRoomError(
+            f"This machine has no room for another run: {error.strerror}. Try again later."
+        )
+    return ExecutionError(f"Claude Code could not be started: {error.strerror}.")
+
+
+def _record(order: Order, job: Job, facts: Mapping[str, Any]) -> None:
+    if _audit.wanted:
+        mode = job.options.permission_mode
+        _audit.info("agent run", caller=order.owner, session=job.session.id, mode=mode, **facts)
