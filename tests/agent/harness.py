@@ -49,7 +49,10 @@ def says(text: str) -> Json:
 def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, str]:
     work = home / "work"
     work.mkdir(exist_ok=True)
+    scratch = home / "tmp"
+    scratch.mkdir(exist_ok=True)
     usual = {
+        "TMPDIR": str(scratch),
         "ANTHROPIC_API_KEY": KEY,
         "ANTHROPIC_BASE_URL": upstream.url,
         "JUNTO_PROVIDERS_REFRESH": "0",

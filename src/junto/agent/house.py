@@ -21,6 +21,7 @@ from junto.domain.errors import ExecutionError
 from junto.domain.sessions import Line, Session, SessionStore
 from junto.security.paths import Roots
 from junto.work.processes import Task, kept
+from junto.work.tasks import Stopped, unless
 
 # What every program writes to or reads from, and which is nobody's.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts")
@@ -86,10 +87,12 @@ class House:
         job: Job,
         heard: Callable[[dict[str, Any]], None],
         decider: Callable[[Any], Any],
+        stop: asyncio.Event,
     ) -> AsyncIterator[tuple[Any, Pipe]]:
         """Lend a client of the program, which ends with the block.
 
         Raises:
+            Stopped: somebody wanted it to end before it had begun.
             ExecutionError: it did not start.
             OSError: the machine has no room for it.
         """
@@ -100,7 +103,7 @@ class House:
         async with contextlib.AsyncExitStack() as stack:
             scratch = stack.enter_context(_scratch())
             await asyncio.to_thread(self._lay_out, scratch, job, sdk)
-            async with self.starting:
+            async with self._turn(stop):
                 process = await stack.enter_async_context(self._process(scratch, job))
                 pipe = Pipe(process, heard)
                 options = self._sdk_options(sdk, scratch, job, decider(sdk))
@@ -108,11 +111,21 @@ class House:
                 stack.push_async_callback(client.disconnect)
                 try:
                     async with asyncio.timeout(_START_SECONDS):
-                        await client.connect()
+                        await unless(stop, client.connect())
+                except Stopped:
+                    raise
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is told
                     said = self.clean(pipe.complaints or str(error) or "it said nothing")
                     raise ExecutionError(f"Claude Code did not start: {said}") from None
             yield client, pipe
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, stop: asyncio.Event) -> AsyncIterator[None]:
+        await unless(stop, self.starting.acquire())
+        try:
+            yield
+        finally:
+            self.starting.release()
 
     def _lay_out(self, scratch: Path, job: Job, sdk: Any) -> None:
         """Put what the program needs into its folder."""

@@ -28,7 +28,7 @@ from junto.domain.errors import (
 from junto.domain.sessions import Line, Session, SessionStore
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
-from junto.work.tasks import begun, finished
+from junto.work.tasks import Stopped, begun, finished
 
 _audit = Log.of("audit")
 
@@ -132,10 +132,13 @@ class Agent:
         started = time.monotonic()
         voice.notes("starting Claude Code")
         await self._begun(job)
+        ending, complaints = Ending.STOPPED, ""
         try:
-            async with self.house.started(job, run.hears, gate.decider) as (client, pipe):
+            async with self.house.started(job, run.hears, gate.decider, stop) as (client, pipe):
                 ending = await run.driven(client, stop, options.seconds)
                 complaints = self.house.clean(pipe.complaints)
+        except Stopped:
+            pass  # before it had begun
         except OSError as fault:
             raise _no_start(fault) from None
         error = _ended(ending, options, course, complaints)

@@ -7,6 +7,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+
+class Stopped(Exception):  # noqa: N818 - nothing is wrong
+    """Somebody wanted it to end before it was done."""
+
+
 # A task that nobody holds may vanish before it is done.
 _unfinished: set["asyncio.Task[Any]"] = set()
 
@@ -37,6 +42,24 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for `work`, and give it up when `stop` comes before its end.
+
+    Raises:
+        Stopped: it was given up.
+    """
+    task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Stopped
+    finally:
+        for each in (task, stopping):
+            each.cancel()
+        await asyncio.gather(task, stopping, return_exceptions=True)
 
 
 async def surely(work: Coroutine[Any, Any, T]) -> T:
