@@ -3,8 +3,8 @@
 It says which model heard how many messages; `fail 429`, `cut`, `think`, `long` and `say …` make it
 do so instead; `use …` makes it ask for the tools in the JSON that follows, and tell what they gave;
 `use-on …` makes it ask again and again. `steps …` is followed by a list of what to do in turn, for
-an agent: {"text"}, {"name", "input"} for a tool, {"status"} for a failure, {"hang": true}. `drip` never ends, `wait 3` ends after three seconds, and
-`hush` never says a word.
+an agent: {"text"}, {"name", "input"} for a tool, {"status"} for a failure, {"hang": true}. `drip`
+never ends, `wait 3` ends after three seconds, and `hush` never says a word.
 """
 
 import asyncio
@@ -89,16 +89,7 @@ async def _answered(
         refusal = {"type": "error", "error": {"type": "x", "message": "no"}}
         headers = {"retry-after": "7"}
         return web.json_response(refusal, status=int(said.split()[1]), headers=headers)
-    words = [f"{body['model']} heard {len(body['messages'])}: {said}"]
-    if said.startswith("say "):
-        words = [said.removeprefix("say ")]
-    elif said == "long":
-        words = [f"word{number} " for number in range(20)]
-    elif said.startswith("wait "):
-        words = [f"word{number} " for number in range(int(float(said.split()[1]) * 50))]
-    elif said in ("drip", "hush"):
-        words = [f"word{number} " for number in range(100_000)]
-    frames = events(*words)
+    frames = events(*_words(body, said))
     if (asked := _asked(body)).startswith("use"):
         given = _given(body["messages"])
         if given and not asked.startswith("use-on"):
@@ -118,6 +109,18 @@ async def _answered(
         raise asyncio.CancelledError from None  # the server takes it for an end, not a fault
     finally:
         upstream.open -= 1
+
+
+def _words(body: Json, said: str) -> list[str]:
+    if said.startswith("say "):
+        return [said.removeprefix("say ")]
+    if said == "long":
+        return [f"word{number} " for number in range(20)]
+    if said.startswith("wait "):
+        return [f"word{number} " for number in range(int(float(said.split()[1]) * 50))]
+    if said in ("drip", "hush"):
+        return [f"word{number} " for number in range(100_000)]
+    return [f"{body['model']} heard {len(body['messages'])}: {said}"]
 
 
 def agent_step(messages: list[Json]) -> Json | None:

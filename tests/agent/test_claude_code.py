@@ -2,6 +2,10 @@
 
 import base64
 import json
+import os
+import pwd
+import shutil
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,7 +72,7 @@ def test_a_run_writes_a_file_runs_a_command_and_answers(
     assert {each["type"] for each in live} == {"claude_code_message"}
     assert {each["sessionId"] for each in live} == {ran["sessionId"]}
     assert [each["message"] for each in live] == ran["messages"]
-    assert [each["message"]["type"] for each in live][0] == "system"
+    assert live[0]["message"]["type"] == "system"
     assert live[-1]["message"]["type"] == "result"
     logged = [each["data"] for each in log["events"] if each["kind"] == "message"]
     assert logged == live
@@ -240,7 +244,7 @@ def test_nothing_of_ours_reaches_the_agents_shell(tmp_path: Path, upstream: Serv
         "env; tr '\\0' '\\n' < /proc/$PPID/environ; touch ../outside /tmp/junto-outside; "
         "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep PLANTED"
     )
-    with on_stdio(tmp_path, upstream, PLANTED_SECRET="planted-in-ours", DATABASE="x") as client:
+    with on_stdio(tmp_path, upstream, PLANTED_WORD="planted-in-ours", DATABASE="x") as client:
         before = len(upstream.bodies)
         ran = query(client, steps(look, says("done")) + " and read @/etc/passwd")
         echoed = query(client, steps(bash(f"echo {KEY[:20]}{KEY[20:]}"), says(KEY)))
@@ -249,7 +253,7 @@ def test_nothing_of_ours_reaches_the_agents_shell(tmp_path: Path, upstream: Serv
     names = {line.partition("=")[0] for line in output.splitlines() if "=" in line}
     assert "PATH" in names
     assert not names & {
-        "PLANTED_SECRET", "DATABASE", "ANTHROPIC_API_KEY", "JUNTO_TOOLS_ROOTS", "FROM_PROFILE",
+        "PLANTED_WORD", "DATABASE", "ANTHROPIC_API_KEY", "JUNTO_TOOLS_ROOTS", "FROM_PROFILE",
         "FROM_BASHRC",
     }  # fmt: skip
     assert "planted" not in output.replace("PLANTED", "")
@@ -343,3 +347,51 @@ def test_what_nobody_can_agree_to_is_denied_and_said(
     assert "Not allowed" in result["content"][0]["text"]
     assert wider["code"] == "PermissionDenied"
     assert "agent.allow_bypass" in wider["message"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_as_root_it_bypasses_as_another_user(upstream: ServedUpstream) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        home.chmod(0o755)
+        (home / "tmp").mkdir()
+        (home / "work").mkdir()
+        for folder in ("tmp", "work"):
+            shutil.chown(home / folder, "nobody")
+        prompt = steps(bash("python3 -c 'import os; print(os.getuid())' > who"), says("ok"))
+        bypass = {"permissionMode": "bypassPermissions"}
+        more = {"JUNTO_AGENT_ALLOW_BYPASS": "true", "JUNTO_AGENT_ALLOWED_TOOLS": "[]"}
+        with on_stdio(home, upstream, **more) as client:
+            as_root = query(client, prompt, options=bypass)
+        with on_stdio(home, upstream, JUNTO_AGENT_USER="nobody", **more) as client:
+            ran = query(client, prompt, options=bypass)
+        who = (home / "work" / "who").read_text().strip()
+
+    assert as_root["code"] == "PermissionDenied"
+    assert "agent.user" in as_root["message"]
+    assert ran["result"] == {"success": True, "summary": "ok"}
+    assert who == str(pwd.getpwnam("nobody").pw_uid)
+
+
+@pytest.mark.feature("F126", "F138", "F140", "F141", "F142", "F143", "F144")
+def test_every_run_is_written_down_and_a_failure_is_told_twice(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    with on_stdio(tmp_path, upstream, JUNTO_LOGGING_LEVEL="info") as client:
+        client.ask(0, "initialize", **HANDSHAKE)
+        query(client, steps(says("ok")))
+        failed, before = told(client, "claude_code_query", prompt=steps({"status": 401}))
+        client.process.terminate()
+        errors = client.process.communicate()[1].decode()
+
+    runs = [json.loads(line) for line in errors.splitlines() if "agent run" in line]
+    assert [run["status"] for run in runs] == ["ok", "AuthenticationFailed"]
+    assert runs[0]["turns"] == 1
+    assert runs[0]["cost"] > 0
+    assert runs[0]["seconds"] > 0
+    assert runs[0]["mode"] == "acceptEdits"
+    last = before[-1]["params"]
+    message = json.loads(last["data"])["message"]
+    assert last["level"] == "error"
+    assert message["error"] == failed["structuredContent"]["result"]["error"]
+    assert KEY not in errors

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from junto.jobs import watching
 from junto.jobs.watching import Watch
 
 
-async def heard(watch: Watch) -> list[str]:
+async def heard(watch: Watch) -> list[Any]:
     return [message async for message in watch.news()]
 
 
@@ -67,10 +68,10 @@ async def test_silence_is_broken_before_five_seconds(monkeypatch: pytest.MonkeyP
     watch = Watch()
     news = watch.news()
 
-    assert (await anext(news)).startswith("still working (")
+    assert str(await anext(news)).startswith("still working (")
     watch.notes("waiting for the model")
     assert await anext(news) == "waiting for the model …"
-    assert (await anext(news)).startswith("waiting for the model (")
+    assert str(await anext(news)).startswith("waiting for the model (")
 
 
 async def test_of_several_notes_the_last_is_told() -> None:
@@ -107,3 +108,13 @@ def test_no_word_is_lost_however_they_fall(pieces: list[tuple[str, bool]]) -> No
         assert "".join(await listening) == "".join(words for words, _ in pieces)
 
     asyncio.run(run())
+
+
+async def test_what_is_whole_is_told_whole_and_in_order() -> None:
+    watch = Watch()
+    watch.tells({"n": 1})
+    watch.notes("doing")
+    watch.tells({"n": 2})
+    watch.ends()
+
+    assert (await heard(watch))[:2] == [{"n": 1}, {"n": 2}]

@@ -14,7 +14,7 @@ from junto.domain.errors import ConfigurationError, JuntoError, RateLimitedError
 from junto.security.secrets import Redactor
 from junto.telemetry.logs import Sinks, logging_to
 from junto.telemetry.metrics import Metrics
-from junto.tools.tool import Answer, Arguments, Call, Group, Hints, Result, Tool
+from junto.tools.tool import HARMLESS, Answer, Arguments, Call, Group, Hints, Result, Tool
 from tests.tools.support import call, registry
 
 
@@ -97,15 +97,18 @@ def test_a_definition_says_everything_in_few_words() -> None:
         },
         "outputSchema": {
             "type": "object",
-            "properties": {"itemName": {}, "totalCost": {"type": "number"}},
-        },
-        "annotations": {
-            "readOnlyHint": False,
-            "destructiveHint": True,
-            "idempotentHint": False,
-            "openWorldHint": True,
+            "properties": {"itemName": {}, "totalCost": {}},
         },
     }
+
+
+def test_hints_say_what_a_client_would_not_assume() -> None:
+    assert HARMLESS.wire() == {"readOnlyHint": True, "openWorldHint": False}
+    assert Hints(destructive=False, idempotent=True).wire() == {
+        "destructiveHint": False,
+        "idempotentHint": True,
+    }
+    assert Hints().wire() == {}
 
 
 @pytest.mark.feature("F160", "F164")

@@ -196,7 +196,8 @@ def _visible() -> list[str]:
 
     Those show the variables of every program that this user runs, ours included.
     """
-    return [f"/{name}" for name in os.listdir("/") if name not in ("proc", "dev")] + [*_MACHINE]
+    hidden = (Path("/proc"), Path("/dev"))
+    return [*(str(entry) for entry in Path("/").iterdir() if entry not in hidden), *_MACHINE]
 
 
 def _instructions(scratch: Path) -> Path:

@@ -140,7 +140,7 @@ class Agent:
         except Stopped:
             pass  # before it had begun
         except OSError as fault:
-            raise _no_start(fault) from None
+            raise no_start(fault) from None
         error = _ended(ending, options, course, complaints)
         if error:
             run.fails(error)
@@ -189,7 +189,8 @@ def _ended(ending: Ending, options: Options, course: Course, complaints: str) ->
             return failure(course.result or {}, complaints)
 
 
-def _no_start(error: OSError) -> JuntoError:
+def no_start(error: OSError) -> JuntoError:
+    """Return what to tell of a program that could not be started."""
     if error.errno in _NO_ROOM:
         return NoRoomError(
             f"This machine has no room for another run: {error.strerror}. Try again later."

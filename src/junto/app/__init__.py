@@ -12,6 +12,7 @@ from junto.app.models import catalog_of, council_of, refreshed_lists
 from junto.app.surface import Services, surface_of
 from junto.conversation.service import Conversations
 from junto.conversation.sweeping import Sweeper
+from junto.domain.sessions import SessionStore
 from junto.jobs.service import Jobs
 from junto.providers.catalog.catalog import Catalog
 from junto.providers.deferred import Deferred
@@ -45,6 +46,7 @@ class Junto:
     council: Provider
     conversations: Conversations
     jobs: Jobs
+    sessions: SessionStore
     _stack: AsyncExitStack
 
     @asynccontextmanager
@@ -55,7 +57,7 @@ class Junto:
             background.callback(refresh.cancel)
             retention = self.settings.conversations.retention
             if self.conversations.store and retention:
-                sweeper = Sweeper(self.conversations.store, retention)
+                sweeper = Sweeper(self.conversations.store, retention, self.sessions)
                 await background.enter_async_context(sweeper.running())
             await background.enter_async_context(self.jobs.open())
             yield self
@@ -94,7 +96,16 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
         services = Services(conversations, jobs, status, servers, stores.sessions)
         surface = surface_of(loaded, guard, services, reach)
         yield Junto(
-            settings, surface, metrics, status, catalog, council, conversations, jobs, stack
+            settings,
+            surface,
+            metrics,
+            status,
+            catalog,
+            council,
+            conversations,
+            jobs,
+            stores.sessions,
+            stack,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from junto.domain.errors import ConfigurationError
+from junto.domain.errors import ConfigurationError, InvalidInputError
 from junto.domain.sessions import SessionStore
 from junto.kit.attachments import Attachments
 from junto.security.paths import Roots
@@ -56,7 +56,7 @@ def agent_of(settings: Settings, around: Around) -> Iterator[Tool[Any]]:
     house = House(
         program=program,
         roots=around.roots,
-        access=_access(settings),
+        access=access_of(settings),
         store=around.sessions,
         clean=around.redactor.text,
         environment=os.environ,
@@ -93,8 +93,8 @@ def _policy(settings: Settings) -> "Policy":
             model=chosen.model,
             permission_mode=chosen.permission_mode,
             max_turns=chosen.max_turns,
-            allowed_tools=chosen.allowed_tools,
-            disallowed_tools=chosen.disallowed_tools,
+            allowed_tools=_named("allowed_tools", chosen.allowed_tools),
+            disallowed_tools=_named("disallowed_tools", chosen.disallowed_tools),
             max_messages=chosen.max_messages,
             include_system_messages=chosen.include_system_messages,
             seconds=chosen.time_limit,
@@ -111,7 +111,17 @@ def _policy(settings: Settings) -> "Policy":
     )
 
 
-def _access(settings: Settings) -> "Access":
+def _named(setting: str, tools: tuple[str, ...]) -> tuple[str, ...]:
+    from junto.agent.options import tool_names
+
+    try:
+        return tool_names(tools)
+    except InvalidInputError as error:
+        raise ConfigurationError(f"agent.{setting}: {error.message}") from None
+
+
+def access_of(settings: Settings) -> "Access":
+    """Return how the agent gets at its model."""
     from junto.agent.program import Access, login_of
 
     claude = settings.providers.anthropic

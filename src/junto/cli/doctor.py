@@ -65,6 +65,7 @@ def _findings(load: Callable[[], Loaded], config: Path | None) -> Iterator[Findi
     yield from _configuration(loaded)
     settings = loaded.settings
     yield _models(settings)
+    yield _agent(settings)
     yield _writable("state", state_directory(settings), "state_directory")
     if settings.logging.output in (LogOutput.FILES, LogOutput.BOTH):
         yield _writable("logs", log_directory(settings), "logging.directory")
@@ -92,6 +93,25 @@ def _models(settings: Settings) -> Finding:
         fix = "Set the key of a provider, such as ANTHROPIC_API_KEY, for more."
         return Finding("models", "warning", detail, fix)
     return Finding("models", "ok", f"{len(offers)} can be asked, {default} is the default")
+
+
+def _agent(settings: Settings) -> Finding:
+    """Look whether Claude Code can be run, and whether it has a way to its model."""
+    from junto.agent.program import found, installed
+    from junto.app.agent import access_of
+
+    check, chosen = "Claude Code", settings.agent
+    if not chosen.enabled:
+        return Finding(check, "ok", "switched off (agent.enabled)")
+    program = found(chosen.program) if installed() else None
+    if program is None or not Path(program).is_file():
+        fix = "Install it with `pip install 'junto[claude-code]'`, or set agent.program."
+        return Finding(check, "warning", "not installed, so claude_code_query is absent", fix)
+    try:
+        access_of(settings).variables()
+    except JuntoError as error:
+        return Finding(check, "warning", "installed, but it cannot reach a model", error.message)
+    return Finding(check, "ok", program)
 
 
 def _writable(check: str, directory: Path, setting: str) -> Finding:

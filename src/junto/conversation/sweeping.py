@@ -1,4 +1,4 @@
-"""Forgetting conversations that nobody has touched for long."""
+"""Forgetting conversations, with models and with the agent, that nobody has touched for long."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from junto.domain.conversations import ConversationStore
+from junto.domain.sessions import SessionStore
 from junto.telemetry.logs import Log
 from junto.work.tasks import beside
 
@@ -19,6 +20,7 @@ class Sweeper:
 
     store: ConversationStore
     retention: float
+    sessions: SessionStore | None = None
     every: float = 60.0
     now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -39,7 +41,10 @@ class Sweeper:
 
     async def once(self) -> int:
         """Sweep once, and say how many went and how many are left."""
-        gone = await self.store.sweep(self.now() - self.retention)
+        before = self.now() - self.retention
+        gone = await self.store.sweep(before)
+        if self.sessions and (ended := await self.sessions.sweep(before)):
+            _log.info("agent sessions swept", deleted=ended)
         left = await self.store.count()
         tell = _log.info if gone else _log.debug
         tell("conversations swept", deleted=gone, left=left)

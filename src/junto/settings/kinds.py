@@ -17,7 +17,7 @@ def _seconds(value: Any) -> Any:
     return value
 
 
-def _split(value: Any) -> Any:
+def split(value: Any) -> Any:
     """Read `a, b` as a list, since an environment variable has no other way to say it."""
     if isinstance(value, str):
         return [item.strip() for item in value.split(",") if item.strip()]
@@ -52,8 +52,8 @@ Duration = Annotated[
     ),
 ]
 Folder = Annotated[Path, AfterValidator(_folder)]
-Folders = Annotated[tuple[Folder, ...], BeforeValidator(_split)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Folders = Annotated[tuple[Folder, ...], BeforeValidator(split)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split)]
 TimeZone = Annotated[
     str,
     AfterValidator(_zone),

@@ -1,8 +1,9 @@
 """The settings themselves: what exists, what each takes, and its default."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 
 from junto.domain.limits import Period
 from junto.settings.entries import CommandEntry, ModelEntry, Section, ServerEntry, branch
@@ -15,6 +16,7 @@ from junto.settings.kinds import (
     Port,
     Region,
     TimeZone,
+    split,
 )
 
 
@@ -75,6 +77,9 @@ class AgentOption(StrEnum):
     INCLUDE_SYSTEM_MESSAGES = "includeSystemMessages"
     TIMEOUT_MS = "timeoutMs"
     MAX_BUDGET_USD = "maxBudgetUsd"
+
+
+AgentOptions = Annotated[tuple[AgentOption, ...], BeforeValidator(split)]
 
 
 class Provider(Section):
@@ -203,7 +208,7 @@ class Agent(Section):
     max_budget: Dollars | None = Field(None, description="the most that a run may cost")
     allowed_tools: Names = Field((), description="the tools it may use without asking anybody")
     disallowed_tools: Names = Field((), description="the tools it may not use at all")
-    overrides: tuple[AgentOption, ...] = Field(
+    overrides: AgentOptions = Field(
         tuple(each for each in AgentOption if each is not AgentOption.ALLOWED_TOOLS),
         description="the options that a call may set; allowedTools lets callers allow any tool",
     )

@@ -7,6 +7,7 @@ address of its own, nor let anybody do more on this machine.
 
 import ipaddress
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +123,8 @@ class Found:
         if setting == "tools.roots":
             folders = value.split(",") if isinstance(value, str) else value or ()
             return not all(self._is_here(str(folder).strip()) for folder in folders)
+        if setting == "agent.overrides":  # the others are held to what the operator has set
+            return bool(re.search(r"\ballowedTools\b|\$", str(value)))
         return value not in (None, [], "", *_AS_IT_IS.get(setting, ()))
 
     def _is_here(self, folder: str) -> bool:

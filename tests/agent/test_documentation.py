@@ -1,0 +1,26 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from junto.settings.tree import Agent, AgentOption
+from junto.tools.agent import AgentAnswer, AgentOptions
+
+PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.feature("F146")
+def test_the_page_names_every_option_and_field() -> None:
+    schema = AgentOptions.model_json_schema(by_alias=True)["properties"]
+    fields = AgentAnswer.model_json_schema(by_alias=True)["properties"]
+
+    missing = [name for name in (*schema, *fields) if f"`{name}`" not in PAGE]
+
+    assert missing == []
+    assert {*schema} == {*AgentOption, "fork"}
+
+
+def test_the_page_names_only_settings_that_exist() -> None:
+    named = set(re.findall(r"`agent\.(\w+)", PAGE))
+
+    assert named <= set(Agent.model_fields)

@@ -1,0 +1,104 @@
+"""What keeps Claude Code from starting, and what is said about it."""
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from junto.agent.options import Options
+from junto.agent.program import Access, Call, environment, login_of
+from junto.agent.service import no_start
+from junto.domain.errors import AuthenticationError, ExecutionError, NoRoomError
+from tests.clients import child, clean_environment, junto
+
+SECRET = "t"
+
+
+@pytest.mark.feature("F129")
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENOSPC])
+def test_a_machine_without_room_says_so_and_can_be_tried_again(number: int) -> None:
+    error = no_start(OSError(number, "no room"))
+
+    assert isinstance(error, NoRoomError)
+    assert error.retryable
+    assert isinstance(no_start(OSError(errno.ENOEXEC, "bad format")), ExecutionError)
+
+
+def test_without_any_way_to_a_model_nothing_is_started() -> None:
+    with pytest.raises(AuthenticationError, match="ANTHROPIC_API_KEY"):
+        Access().variables()
+
+
+@pytest.mark.parametrize(
+    ("access", "variable"),
+    [
+        (Access(key="k", token=SECRET), "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"),
+        (Access(token=SECRET), "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"),
+        (Access(environment={"CLAUDE_CODE_USE_BEDROCK": "1"}), "CLAUDE_CODE_USE_BEDROCK"),
+    ],
+)
+def test_each_way_to_a_model_is_told_and_no_secret_is(access: Access, variable: str) -> None:
+    variables = access.variables()
+
+    assert list(variables) == [variable]
+    assert not {"k", SECRET} & set(variables.values())
+
+
+def test_a_login_is_found_where_the_program_keeps_it(tmp_path: Path) -> None:
+    assert login_of({"CLAUDE_CONFIG_DIR": str(tmp_path)}) is None
+
+    (tmp_path / ".credentials.json").write_text("{}")
+
+    found = login_of({"CLAUDE_CONFIG_DIR": str(tmp_path)})
+    assert found == tmp_path / ".credentials.json"
+    assert Access(login=found).variables() == {}
+
+
+def test_of_our_variables_few_are_passed_on(tmp_path: Path) -> None:
+    ours = {"PATH": "/bin", "LANG": "C", "OPENAI_API_KEY": "x", "HOME": "/ours", "LD_PRELOAD": "y"}
+
+    theirs = environment(ours, Access(key="k"), tmp_path, None)
+
+    assert theirs["PATH"] == "/bin"
+    assert theirs["HOME"] == str(tmp_path / "home")
+    assert not {"OPENAI_API_KEY", "LD_PRELOAD", "ANTHROPIC_API_KEY"} & set(theirs)
+
+
+def test_a_branch_has_its_own_id_and_its_parents() -> None:
+    alone = Call(options=Options(), roots=(), session="a").arguments()
+    resumed = Call(options=Options(), roots=(), session="a", resumed="a").arguments()
+    branch = Call(options=Options(), roots=("/r",), session="b", resumed="a").arguments()
+
+    assert "--session-id=a" in alone
+    assert "--resume=a" in resumed
+    assert not any(word.startswith("--session-id") for word in resumed)
+    assert {"--resume=a", "--fork-session", "--session-id=b", "--add-dir", "/r"} <= set(branch)
+    assert {"--setting-sources=", "--strict-mcp-config"} <= set(alone)
+
+
+def test_doctor_says_how_claude_code_stands(tmp_path: Path) -> None:
+    def line(**more: str) -> dict[str, str]:
+        environment = clean_environment(tmp_path, **more)
+        with child(junto("doctor", "--json"), environment, tmp_path) as doctor:
+            findings = json.loads(doctor.finish()[1])
+        return next(each for each in findings if each["check"] == "Claude Code")
+
+    assert line(ANTHROPIC_API_KEY="k")["state"] == "ok"
+    assert "ANTHROPIC_API_KEY" in line()["fix"]
+    assert "junto[claude-code]" in line(JUNTO_AGENT_PROGRAM="/no/such/program")["fix"]
+    assert "switched off" in line(JUNTO_AGENT_ENABLED="false")["detail"]
+
+
+def test_a_wrong_setting_is_named_at_the_start(tmp_path: Path) -> None:
+    for variable, value in {
+        "JUNTO_AGENT_ALLOWED_TOOLS": "--dangerous",
+        "JUNTO_AGENT_USER": "nobody-of-that-name",
+    }.items():
+        environment = clean_environment(tmp_path, **{variable: value})
+        with child(junto("mcp"), environment, tmp_path) as client:
+            code, _ = client.finish()
+            assert client.process.stderr
+            said = client.process.stderr.read().decode()
+        assert code == 2
+        assert variable.removeprefix("JUNTO_").lower().replace("agent_", "agent.") in said
