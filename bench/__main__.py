@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bench import answers, engine, files, memory, serving, streaming
+from bench import agent, answers, engine, files, memory, serving, streaming
 from bench.rows import Row
 
 BENCHMARKS = {
@@ -17,6 +17,7 @@ BENCHMARKS = {
     "memory": memory.rows,
     "streaming": streaming.rows,
     "files": files.rows,
+    "agent": agent.rows,
 }
 
 

@@ -3,7 +3,8 @@
 It says which model heard how many messages; `fail 429`, `cut`, `think`, `long` and `say …` make it
 do so instead; `use …` makes it ask for the tools in the JSON that follows, and tell what they gave;
 `use-on …` makes it ask again and again. `steps …` is followed by a list of what to do in turn, for
-an agent: {"text"}, {"name", "input"} for a tool, {"status"} for a failure, {"hang": true}. `drip`
+an agent: {"text"}, {"name", "input"} for a tool, {"status"} for a failure, so many {"times"} at the
+start, {"hang": true}. `drip`
 never ends, `wait 3` ends after three seconds, and `hush` never says a word.
 """
 
@@ -32,6 +33,12 @@ class ServedUpstream:
     # When each answer that nobody waited for any more was given up, on the monotonic clock.
     hung_up: list[float] = field(default_factory=list)
     open: int = 0
+    refusals: int = 0
+
+    def refused(self, step: Json) -> bool:
+        """Return whether a step fails this time; {"times"} says how often it does."""
+        self.refusals += 1
+        return self.refusals <= int(step.get("times", self.refusals))
 
 
 @contextlib.contextmanager
@@ -144,7 +151,7 @@ def agent_step(messages: list[Json]) -> Json | None:
 async def _stepped(
     request: web.Request, body: Json, step: Json, upstream: ServedUpstream
 ) -> web.StreamResponse:
-    if "status" in step:
+    if "status" in step and upstream.refused(step):
         refusal = {"type": "error", "error": {"type": "x", "message": "scripted refusal"}}
         return web.json_response(refusal, status=step["status"])
     number = len(upstream.bodies)

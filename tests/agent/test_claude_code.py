@@ -1,10 +1,12 @@
 """What Claude Code does for a client: the real program, and a model on loopback."""
 
 import base64
+import contextlib
 import json
 import os
 import pwd
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -228,6 +230,29 @@ def test_a_running_agent_takes_further_messages(tmp_path: Path, upstream: Served
     assert "sessionId" in late["message"]
 
 
+def test_a_message_comes_from_another_server_too(tmp_path: Path, upstream: ServedUpstream) -> None:
+    flag = tmp_path / "work" / "go"
+    waiting = bash(f"until [ -e {flag} ]; do sleep 0.1; done")
+    with on_http(tmp_path, upstream) as (here, _), on_http(tmp_path, upstream) as (there, _):
+        job = query(here, steps(waiting, says("I waited")), background=True)["jobId"]
+        assert until(
+            lambda: "running until" in json.dumps(facts(here, "job", jobId=job, action="events"))
+        )
+        sent = facts(there, "job", jobId=job, action="send", message=steps(says("I heard you")))
+        # It looks for letters every second.
+        assert until(lambda: _took_a_message(tmp_path))
+        flag.touch()
+        done = facts(there, "job", jobId=job, action="result", waitSeconds=30)
+
+    assert sent["state"] == "running"
+    assert done["result"]["result"]["summary"] == "I heard you"
+
+
+def _took_a_message(home: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(home / "data" / "junto" / "junto.db")) as db:
+        return not db.execute("SELECT 1 FROM job_letters").fetchall()
+
+
 @pytest.mark.feature("F132", "F133", "F134", "F137")
 def test_nothing_of_ours_reaches_the_agents_shell(tmp_path: Path, upstream: ServedUpstream) -> None:
     (tmp_path / ".profile").write_text("export FROM_PROFILE=planted\n")
@@ -270,6 +295,8 @@ def test_nothing_of_ours_reaches_the_agents_shell(tmp_path: Path, upstream: Serv
 def test_each_failure_says_what_to_do(tmp_path: Path, upstream: ServedUpstream) -> None:
     with on_stdio(tmp_path, upstream) as client:
         bad_key = query(client, steps({"status": 401}))
+        upstream.refusals = 0
+        recovered = query(client, steps({"status": 529, "times": 2, "text": "at last"}))
         overloaded = query(client, steps({"status": 529}))
         no_model = query(client, steps({"status": 404}))
         wrong = query(client, steps({"status": 400}))
@@ -284,6 +311,7 @@ def test_each_failure_says_what_to_do(tmp_path: Path, upstream: ServedUpstream) 
     assert "ANTHROPIC_API_KEY" in bad_key["message"]
     assert bad_key["executionTime"] < 10_000
     assert bad_key["result"]["error"] == bad_key["message"]
+    assert recovered["result"] == {"success": True, "summary": "at last"}
     assert overloaded["code"] == "RateLimited"
     assert overloaded["retryable"]
     assert no_model["code"] == "NotFound"

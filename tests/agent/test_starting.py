@@ -9,10 +9,12 @@ import pytest
 from junto.agent.options import Options
 from junto.agent.program import Access, Call, environment, login_of
 from junto.agent.service import no_start
+from junto.app import running
 from junto.domain.errors import AuthenticationError, ExecutionError, NoRoomError
+from junto.settings import load
 from tests.clients import child, clean_environment, junto
 
-SECRET = "t"
+OTHER = "t"
 
 
 @pytest.mark.feature("F129")
@@ -33,8 +35,8 @@ def test_without_any_way_to_a_model_nothing_is_started() -> None:
 @pytest.mark.parametrize(
     ("access", "variable"),
     [
-        (Access(key="k", token=SECRET), "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"),
-        (Access(token=SECRET), "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"),
+        (Access(key="k", token=OTHER), "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"),
+        (Access(token=OTHER), "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"),
         (Access(environment={"CLAUDE_CODE_USE_BEDROCK": "1"}), "CLAUDE_CODE_USE_BEDROCK"),
     ],
 )
@@ -42,7 +44,7 @@ def test_each_way_to_a_model_is_told_and_no_secret_is(access: Access, variable: 
     variables = access.variables()
 
     assert list(variables) == [variable]
-    assert not {"k", SECRET} & set(variables.values())
+    assert not {"k", OTHER} & set(variables.values())
 
 
 def test_a_login_is_found_where_the_program_keeps_it(tmp_path: Path) -> None:
@@ -75,6 +77,17 @@ def test_a_branch_has_its_own_id_and_its_parents() -> None:
     assert not any(word.startswith("--session-id") for word in resumed)
     assert {"--resume=a", "--fork-session", "--session-id=b", "--add-dir", "/r"} <= set(branch)
     assert {"--setting-sources=", "--strict-mcp-config"} <= set(alone)
+
+
+def test_where_it_is_not_installed_the_tool_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load(environment={}, home=Path.cwd(), directory=Path.cwd())
+    with running(loaded, default_level="error") as there:
+        pass
+    monkeypatch.setattr("junto.agent.program.find_spec", lambda _name: None)
+    with running(loaded, default_level="error") as absent:
+        pass
+
+    assert set(there.surface.tools.names) - set(absent.surface.tools.names) == {"claude_code_query"}
 
 
 def test_doctor_says_how_claude_code_stands(tmp_path: Path) -> None:

@@ -2,17 +2,20 @@
 
 import json
 import os
-import pwd
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from junto.agent.options import Options
 from junto.domain.errors import AuthenticationError
 from junto.work.processes import User
+
+if TYPE_CHECKING:
+    from pwd import struct_passwd
 
 # What programs need to find themselves at home; nothing in it is a secret.
 _KEPT = """
@@ -97,7 +100,7 @@ def login_of(environment: Mapping[str, str]) -> Path | None:
 
 
 def environment(
-    ours: Mapping[str, str], access: Access, folder: Path, user: "pwd.struct_passwd | None"
+    ours: Mapping[str, str], access: Access, folder: Path, user: "struct_passwd | None"
 ) -> dict[str, str]:
     """Return all that the program gets of variables.
 
@@ -120,16 +123,20 @@ def environment(
     }
 
 
-def user_named(name: str | None) -> "pwd.struct_passwd | None":
+def user_named(name: str | None) -> "struct_passwd | None":
     """Return the account that runs the program, if it is another one than ours.
 
     Raises:
         KeyError: there is no such user.
     """
-    return pwd.getpwnam(name) if name else None
+    if name is None:
+        return None
+    import pwd  # Windows has none
+
+    return pwd.getpwnam(name)
 
 
-def becoming(user: "pwd.struct_passwd") -> User:
+def becoming(user: "struct_passwd") -> User:
     """Return who to become."""
     return User(user.pw_uid, user.pw_gid, os.getgrouplist(user.pw_name, user.pw_gid))
 

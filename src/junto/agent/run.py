@@ -72,7 +72,7 @@ class Voice(Protocol):
         """Keep what there is of a run that was stopped."""
         ...
 
-    async def permits(self, question: str) -> Permission:
+    async def permits(self, question: str, /) -> Permission:
         """Ask whether something may be done."""
         ...
 
