@@ -32,6 +32,7 @@ _MACHINE = (
 # The program may take so long to end by itself: it ends its own children first.
 _GRACE = 1.0
 _START_SECONDS = 60.0
+_PARTING_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class House:
                 pipe = Pipe(process, heard)
                 options = self._sdk_options(sdk, scratch, job, decider(sdk))
                 client = sdk.ClaudeSDKClient(options, transport=pipe)
-                stack.push_async_callback(client.disconnect)
+                stack.push_async_callback(_parted, client)
                 try:
                     async with asyncio.timeout(_START_SECONDS):
                         await unless(stop, client.connect())
@@ -189,6 +190,13 @@ class House:
             session_store_flush="eager",
             env={"CLAUDE_CONFIG_DIR": str(scratch / "config")},
         )
+
+
+async def _parted(client: Any) -> None:
+    """Let the SDK write down what it has; not for long, since nothing must keep a run alive."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(_PARTING_SECONDS):
+            await client.disconnect()
 
 
 def _visible() -> list[str]:

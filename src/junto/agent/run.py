@@ -13,6 +13,7 @@ from junto.agent.course import Course, Message, texts
 from junto.agent.summaries import doings
 from junto.domain.errors import JuntoError
 from junto.domain.sessions import Session
+from junto.work.tasks import Stopped, begun, beside, unless
 
 # How long the program may take to say how it was interrupted.
 _INTERRUPT_SECONDS = 2.0
@@ -106,7 +107,7 @@ class Run:
     voice: Voice
     session: Session
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _sending: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
+    _ended: bool = field(default=False, init=False)
 
     def hears(self, message: Message) -> None:
         """Pass on what the program says."""
@@ -140,43 +141,38 @@ class Run:
 
     async def driven(self, client: Client, stop: asyncio.Event, seconds: float) -> Ending:
         """Give the order and wait until it is done, or must end."""
-        reading = asyncio.create_task(_drained(client))
-        stopping = asyncio.create_task(stop.wait())
-        try:
-            async with asyncio.timeout(seconds) as clock:
-                await self._say(client, self.content)
-                self.voice.listens(lambda text: self._hand_on(client, text))
-                await self._settled(reading, stopping)
-        except TimeoutError:
-            if not clock.expired():
-                raise
-        finally:
-            self.voice.listens(None)
-            stopping.cancel()
-        try:
-            return await self._ending(client, reading, stop, late=clock.expired())
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, *self._sending, return_exceptions=True)
-
-    async def _ending(
-        self, client: Client, reading: "asyncio.Task[None]", stop: asyncio.Event, *, late: bool
-    ) -> Ending:
-        if not (late or stop.is_set()):
-            return Ending.DONE
-        if not reading.done():
-            await self._interrupted(client)
-        return Ending.LATE if late else Ending.STOPPED
-
-    async def _settled(self, reading: "asyncio.Task[None]", stopping: "asyncio.Task[bool]") -> None:
-        """Wait until all is answered, the program has ended, or somebody wants it to."""
-        while not (self.course.over or reading.done() or stopping.done()):
-            self._news.clear()
-            news = asyncio.create_task(self._news.wait())
+        async with beside(self._drained(client)):
             try:
-                await asyncio.wait({news, reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                async with asyncio.timeout(seconds) as clock:
+                    await unless(stop, self._answered(client))
+            except Stopped:
+                ending = Ending.STOPPED
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+                ending = Ending.LATE
+            else:
+                return Ending.DONE
             finally:
-                news.cancel()
+                self.voice.listens(None)
+            await self._interrupted(client)
+            return ending
+
+    async def _answered(self, client: Client) -> None:
+        """Give the order, and wait until all is answered or the program has ended."""
+        await self._say(client, self.content)
+        self.voice.listens(lambda text: self._hand_on(client, text))
+        while not (self.course.over or self._ended):
+            self._news.clear()
+            await self._news.wait()
+
+    async def _drained(self, client: Client) -> None:
+        """Take what the SDK has parsed until the program ends; all of it was heard before."""
+        with contextlib.suppress(Exception):  # an error after the result tells what that told
+            async for _ in client.receive_messages():
+                pass
+        self._ended = True
+        self._news.set()
 
     async def _interrupted(self, client: Client) -> None:
         """Have it stop, and hear what it has used until then; soon, or not at all."""
@@ -184,14 +180,12 @@ class Run:
         with contextlib.suppress(Exception):  # it is ended in any case
             async with asyncio.timeout(_INTERRUPT_SECONDS):
                 await client.interrupt()
-                while self.course.results == before:
+                while self.course.results == before and not self._ended:
                     self._news.clear()
                     await self._news.wait()
 
     def _hand_on(self, client: Client, text: str) -> None:
-        task = asyncio.create_task(self._say(client, [{"type": "text", "text": text}]))
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
+        begun(self._say(client, [{"type": "text", "text": text}]))
 
     async def _say(self, client: Client, content: Content) -> None:
         identity = str(uuid.uuid4())
@@ -205,11 +199,5 @@ class Run:
                 "parent_tool_use_id": None,
             }
 
-        await client.query(one())
-
-
-async def _drained(client: Client) -> None:
-    """Take what the SDK has parsed; all of it was heard before."""
-    with contextlib.suppress(Exception):  # an error after the result tells what the result told
-        async for _ in client.receive_messages():
-            pass
+        with contextlib.suppress(Exception):  # it has ended, which is noticed elsewhere
+            await client.query(one())

@@ -135,7 +135,8 @@ class Agent:
         ending, complaints = Ending.STOPPED, ""
         try:
             async with self.house.started(job, run.hears, gate.decider, stop) as (client, pipe):
-                ending = await run.driven(client, stop, options.seconds)
+                left = options.seconds - (time.monotonic() - started)
+                ending = await run.driven(client, stop, left)
                 complaints = self.house.clean(pipe.complaints)
         except Stopped:
             pass  # before it had begun
