@@ -63,12 +63,18 @@ def _walk(section: type[BaseModel], prefix: str) -> Iterator[Leaf]:
 
 def takes(path: str) -> str:
     """Say in a few words which values the setting at `path` accepts."""
-    schema: dict[str, Any] = Settings.model_json_schema()
+    schema = _schema()
     definitions = schema.get("$defs", {})
     node = schema
     for step in path.split("."):
         node = _resolved(node["properties"][step], definitions)
     return _words(node, definitions)
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    # It takes a moment to make, and a page asks for it once for each setting.
+    return Settings.model_json_schema()
 
 
 def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
