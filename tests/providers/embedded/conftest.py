@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +45,23 @@ class Bench:
 
 @pytest.fixture
 async def bench(runtime: Path, weights: Weights) -> AsyncIterator[Bench]:
+    async with benched(runtime, weights, context=2048) as bench:
+        yield bench
+
+
+@pytest.fixture
+async def narrow(runtime: Path, weights: Weights) -> AsyncIterator[Bench]:
+    """Return one whose window is soon full, which a test of its edge need not wait for."""
+    async with benched(runtime, weights, context=512) as bench:
+        yield bench
+
+
+@asynccontextmanager
+async def benched(runtime: Path, weights: Weights, context: int) -> AsyncIterator[Bench]:
     engines: list[Engine] = []
 
     def engine(path: Path) -> Engine:
-        options = EngineOptions(weights=path, context=2048)
+        options = EngineOptions(weights=path, context=context)
         engines.append(Engine.beneath(runtime, options, idle=60))
         return engines[0]
 
