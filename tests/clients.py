@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ TOOLS = [
 ]
 
 Json = dict[str, Any]
+Remark = Callable[[str], None]
 
 
 def request(number: int | str, method: str, **params: Any) -> bytes:

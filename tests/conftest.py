@@ -2,14 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests.clients import HttpClient, clean_environment, http_server, junto
+from tests.clients import HttpClient, Remark, clean_environment, http_server, junto
 from tests.features import OPEN
 from tests.postgres_fixtures import postgres_server, postgres_url
 from tests.redis_fixtures import redis, redis_socket
@@ -49,7 +50,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
         yield client
 
 
+@pytest.fixture
+def remark(record_property: Callable[[str, object], None]) -> Remark:
+    """Return what puts a line under the report, whichever process the test runs in."""
+    return partial(record_property, "remark")
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if name == "remark":
+                terminalreporter.write_line(str(value))
     terminalreporter.write_line(f"{len(OPEN)} features are open: tests/features.py lists them")
     skipped = terminalreporter.stats.get("skipped", [])
     for report in skipped:

@@ -16,6 +16,7 @@ from junto.domain.errors import ExecutionError, JuntoError, SecurityError, TimeL
 from junto.kit.commands import Limits, Ran, Runner
 from junto.security.commands import SAFE, Commands, Rule, Words
 from junto.security.paths import Roots
+from tests.clients import Remark
 from tests.processes import command_lines
 
 ANYTHING = Rule(unchecked=True, writes=True)
@@ -187,9 +188,7 @@ async def test_what_is_not_allowed_is_refused_before_it_runs(
     assert everything(repository) == before
 
 
-def test_no_argument_that_a_rule_does_not_know_passes(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_argument_that_a_rule_does_not_know_passes(repository: Path, remark: Remark) -> None:
     """Put together thousands of commands; what passes has nothing in it that is not allowed."""
     chance = random.Random(7)  # noqa: S311 - to be repeated
     commands, roots = Commands(SAFE), Roots.of([repository])
@@ -226,8 +225,7 @@ def test_no_argument_that_a_rule_does_not_know_passes(
                 outside = word in ("/etc/passwd", "../secret")
                 assert not (outside and rule.words is Words.PATHS and not values)
                 values = False
-    with capsys.disabled():
-        sys.stdout.write(f"\n{tried:,} made-up commands, {passed:,} of them allowed\n")
+    remark(f"{tried:,} made-up commands, {passed:,} of them allowed")
 
     assert passed > 500
 

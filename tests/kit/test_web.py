@@ -4,7 +4,6 @@ import asyncio
 import ipaddress
 import itertools
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from typing_extensions import override
 from junto.domain.errors import InputOutputError, JuntoError, NetworkError, SecurityError
 from junto.kit.readable import readable
 from junto.kit.web import fetched
+from tests.clients import Remark
 
 PRIVATE = [
     "127.0.0.1", "127.255.0.9", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254",
@@ -88,7 +88,7 @@ _WIDE = str.maketrans("0123456789.", "０１２３４５６７８９．")  # noq
 
 
 async def test_no_spelling_of_a_private_address_is_connected_to(
-    connections: list[Any], capsys: pytest.CaptureFixture[str]
+    connections: list[Any], remark: Remark
 ) -> None:
     tried = 0
     for address, scheme in itertools.product(PRIVATE, ("http", "https")):
@@ -96,8 +96,7 @@ async def test_no_spelling_of_a_private_address_is_connected_to(
             tried += 1
             with pytest.raises(JuntoError):
                 await fetched(f"{scheme}://{spelling}/", lookup=Lookup())
-    with capsys.disabled():
-        sys.stdout.write(f"\n{tried:,} spellings of private addresses, none was connected to\n")
+    remark(f"{tried:,} spellings of private addresses, none was connected to")
 
     assert connections == []
     assert tried > 10_000

@@ -16,6 +16,7 @@ from junto.domain.errors import JuntoError
 from junto.kit.files import Files
 from junto.security import paths
 from junto.security.paths import Roots
+from tests.clients import Remark
 
 SECRET = "the-secret-outside"  # noqa: S105 - what must not be seen
 PLANTED = "planted-by-junto"
@@ -106,7 +107,7 @@ def _every(root: Path) -> list[str]:
     )
 
 
-def test_no_path_leads_out(root: Path, way: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_path_leads_out(root: Path, way: str, remark: Remark) -> None:
     files, tried = Files(Roots.of([root])), 0
     before = _outside(root)
     for path in _every(root):
@@ -123,8 +124,7 @@ def test_no_path_leads_out(root: Path, way: str, capsys: pytest.CaptureFixture[s
                 found.append(act())
         assert SECRET not in repr(found), path
         assert "root:x:" not in repr(found), path
-    with capsys.disabled():
-        sys.stdout.write(f"\n{tried:,} tries to leave a folder ({way}), no escape\n")
+    remark(f"{tried:,} tries to leave a folder ({way}), no escape")
 
     assert tried > 3000
     assert _outside(root) == before
@@ -161,7 +161,7 @@ for count in itertools.count():
 
 @pytest.mark.timeout(60)
 def test_swapping_a_folder_for_a_link_in_a_tight_loop_gets_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, remark: Remark
 ) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     (root / "inner").mkdir(parents=True)
@@ -190,8 +190,7 @@ def test_swapping_a_folder_for_a_link_in_a_tight_loop_gets_nothing(
                     assert SECRET not in repr(act())
         swapper.terminate()
         swaps = int(swapper.communicate(timeout=30)[0])
-    with capsys.disabled():
-        sys.stdout.write(f"\n{tried:,} tries during {swaps:,} swaps, no escape\n")
+    remark(f"{tried:,} tries during {swaps:,} swaps, no escape")
 
     assert swaps > 1000
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"file": SECRET}
