@@ -106,14 +106,22 @@ class StdioClient:
         return self.process.wait(SECONDS), rest
 
 
+def unmeasured(environment: dict[str, str]) -> dict[str, str]:
+    """Return `environment` for a process that will be killed, and leaves no measurements anyway."""
+    return {name: value for name, value in environment.items() if "COVERAGE" not in name}
+
+
 @contextlib.contextmanager
-def child(command: list[str], environment: dict[str, str], cwd: Path) -> Iterator[StdioClient]:
+def child(
+    command: list[str], environment: dict[str, str], cwd: Path, *, measured: bool = False
+) -> Iterator[StdioClient]:
+    """Start a server and kill it in the end; `measured` is for who lets it end by itself."""
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment,
+        env=environment if measured else unmeasured(environment),
         cwd=cwd,
     ) as process:
         try:

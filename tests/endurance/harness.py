@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.conversations import ConversationStore
-from tests.clients import HttpClient, clean_environment, junto
+from tests.clients import HttpClient, clean_environment, junto, unmeasured
 from tests.server_upstream import served_upstream
 
 # Larger numbers by hand: JUNTO_TEST_KILLS=100 JUNTO_TEST_TURNS=5000 JUNTO_TEST_SEED=7.
@@ -38,7 +38,7 @@ class Server:
             junto("serve", "--port", "0", "--log-level", "error"),
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env=self.environment,
+            env=unmeasured(self.environment),
             cwd=self.home,
         )
         assert self.process.stderr

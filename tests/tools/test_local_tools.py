@@ -16,7 +16,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 @contextlib.contextmanager
 def served(home: Path, **more: str) -> Iterator[StdioClient]:
-    with child(junto("mcp"), clean_environment(home, **more), home) as client:
+    with child(junto("mcp"), clean_environment(home, **more), home, measured=True) as client:
         yield client
 
 

@@ -418,7 +418,7 @@ def test_a_client_that_closes_our_input_and_then_insists_leaves_no_job(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
     variables = environment(tmp_path, upstream) | {"JUNTO_JOBS_DRAIN": "600"}
-    with child(junto("mcp"), variables, tmp_path) as client:
+    with child(junto("mcp"), variables, tmp_path, measured=True) as client:
         id_ = called(client, "chat", message="drip", background=True)["jobId"]
         until(lambda: upstream.open)
         assert client.process.stdin

@@ -52,7 +52,7 @@ def served(
     environment = clean_environment(
         home, JUNTO_MODELS=json.dumps([model]), JUNTO_SERVERS=json.dumps(servers), **more
     )
-    with child(junto("mcp"), environment, home) as client:
+    with child(junto("mcp"), environment, home, measured=True) as client:
         yield client
 
 

@@ -41,7 +41,7 @@ def odd_server(tmp_path: Path, drain: float = 30) -> Iterator[StdioClient]:
         "stdio",
         str(drain),
     ]
-    with child(command, clean_environment(tmp_path), ROOT) as client:
+    with child(command, clean_environment(tmp_path), ROOT, measured=True) as client:
         yield client
 
 
