@@ -1,7 +1,9 @@
 """The tools that talk and remember, through the protocol, with a model on loopback."""
 
 import base64
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.clients import StdioClient, child, clean_environment, junto, request
 from tests.server_upstream import ServedUpstream, served_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n"
+Calling = Callable[..., dict[str, Any]]
 
 
 def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, str]:
@@ -21,19 +24,23 @@ def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, 
     return clean_environment(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0", **more)
 
 
-class Client:
-    """Calls tools of a server of its own, which is restarted when asked."""
+@contextlib.contextmanager
+def serving(home: Path, upstream: ServedUpstream, **more: str) -> Iterator[StdioClient]:
+    """Start a server, and let it end when the test has asked all it wants to."""
+    variables = environment(home, upstream, **more)
+    with child(junto("mcp"), variables, home, measured=True) as server:
+        yield server
+        assert server.finish() == (0, b"")
 
-    def __init__(self, home: Path, upstream: ServedUpstream, **more: str) -> None:
-        self.home, self.environment = home, environment(home, upstream, **more)
-        self.number = 0
+
+class Client:
+    """Calls the tools of one server."""
+
+    def __init__(self, server: StdioClient) -> None:
+        self.server = server
 
     def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Start a server, call one tool, and let the server end."""
-        with child(junto("mcp"), self.environment, self.home) as client:
-            result = called(client, tool, **arguments)
-            assert client.finish() == (0, b"")
-            return result
+        return called(self.server, tool, **arguments)
 
 
 def called(client: StdioClient, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -43,19 +50,42 @@ def called(client: StdioClient, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def upstream() -> Any:
+def upstream() -> Iterator[ServedUpstream]:
     with served_upstream() as upstream:
         yield upstream
 
 
 @pytest.fixture
-def client(tmp_path: Path, upstream: ServedUpstream) -> Client:
-    return Client(tmp_path, upstream)
+def client(tmp_path: Path, upstream: ServedUpstream) -> Iterator[Client]:
+    with serving(tmp_path, upstream) as server:
+        yield Client(server)
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Return the client of a server that many tests may share, because none gets an answer."""
+    home = tmp_path_factory.mktemp("refusing")
+    patient = {"JUNTO_LIMITS_FAILURES": "1000"}  # or the provider is left alone after five
+    with served_upstream() as upstream, serving(home, upstream, **patient) as server:
+        yield Client(server)
+
+
+@pytest.fixture
+def restarting(tmp_path: Path, upstream: ServedUpstream) -> Calling:
+    """Return what calls a tool of a server that is started for this call and ends after it."""
+
+    def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        with serving(tmp_path, upstream) as server:
+            return called(server, tool, **arguments)
+
+    return call
 
 
 @pytest.mark.feature("F052", "F053", "F054", "F055", "F057", "F092", "F164")
-def test_five_turns_through_two_models_survive_a_restart_between_each(client: Client) -> None:
-    first = client("chat", message="one")["structuredContent"]
+def test_five_turns_through_two_models_survive_a_restart_between_each(
+    restarting: Calling,
+) -> None:
+    first = restarting("chat", message="one")["structuredContent"]
     id_ = first["conversationId"]
     assert first == {
         "conversationId": id_,
@@ -64,37 +94,39 @@ def test_five_turns_through_two_models_survive_a_restart_between_each(client: Cl
         "usage": {"inputTokens": 10, "outputTokens": 5, "costUsd": 0.000105},
     }
 
-    second = client("chat", message="two", conversationId=id_)
+    second = restarting("chat", message="two", conversationId=id_)
     assert second["structuredContent"]["response"] == "a heard 3: two"
     assert second["content"][0]["text"] == (
         f"a heard 3: two\n\n[conversation {id_} · a · 10 tokens in, 5 out, $0.000105]"
     )
 
-    third = client("chat", message="three", conversationId=id_, modelId="b")["structuredContent"]
+    third = restarting("chat", message="three", conversationId=id_, modelId="b")[
+        "structuredContent"
+    ]
     assert third["response"] == "b heard 5: three"
     assert third["conversationId"] != id_
     assert "costUsd" not in third["usage"]  # not known, which is not 0
-    client("chat", message="four", conversationId=third["conversationId"])
-    last = client("chat", message="five", conversationId=id_)["structuredContent"]
+    restarting("chat", message="four", conversationId=third["conversationId"])
+    last = restarting("chat", message="five", conversationId=id_)["structuredContent"]
     assert last["response"] == "a heard 5: five"
 
-    history = client("conversation_history", conversationId=third["conversationId"])
+    history = restarting("conversation_history", conversationId=third["conversationId"])
     said = [message["content"] for message in history["structuredContent"]["messages"]]
     assert said == [
         "one", "a heard 1: one", "two", "a heard 3: two",
         "three", "b heard 5: three", "four", "b heard 7: four",
     ]  # fmt: skip
-    listed = client("list_conversations")["structuredContent"]["conversations"]
+    listed = restarting("list_conversations")["structuredContent"]["conversations"]
     assert [(each["id"], each["messages"]) for each in listed] == [
         (id_, 6), (third["conversationId"], 8),
     ]  # fmt: skip
 
 
 @pytest.mark.feature("F032", "F033", "F034", "F039", "F245")
-def test_query_keeps_a_session_and_begins_unknown_ones(client: Client) -> None:
-    first = client("query", prompt="one")["structuredContent"]
-    second = client("query", prompt="two", sessionId=first["sessionId"])["structuredContent"]
-    unknown = client("query", prompt="x", sessionId="my-own")
+def test_query_keeps_a_session_and_begins_unknown_ones(restarting: Calling) -> None:
+    first = restarting("query", prompt="one")["structuredContent"]
+    second = restarting("query", prompt="two", sessionId=first["sessionId"])["structuredContent"]
+    unknown = restarting("query", prompt="x", sessionId="my-own")
 
     assert second["response"] == "a heard 3: two"
     assert second["sessionId"] == first["sessionId"]
@@ -116,16 +148,16 @@ def test_query_keeps_a_session_and_begins_unknown_ones(client: Client) -> None:
 )
 @pytest.mark.parametrize("model", ["a", "b"])
 def test_a_failure_is_a_result_that_says_what_happened_and_changes_nothing(
-    client: Client, said: str, code: str, retryable: object, model: str
+    refusing: Client, said: str, code: str, retryable: object, model: str
 ) -> None:
-    failed = client("chat", message=said, modelId=model)
+    failed = refusing("chat", message=said, modelId=model)
 
     assert failed["isError"]
     facts = failed["structuredContent"]
     assert (facts["code"], facts["retryable"]) == (code, retryable)
     assert facts["message"] == failed["content"][0]["text"]
     assert "k-1" not in json.dumps(failed)
-    assert client("list_conversations")["structuredContent"]["conversations"] == []
+    assert refusing("list_conversations")["structuredContent"]["conversations"] == []
 
 
 def test_a_wait_that_a_provider_asks_for_is_passed_on(client: Client) -> None:
@@ -145,7 +177,7 @@ def test_thoughts_are_shown_to_those_who_ask_for_them(client: Client) -> None:
 
 @pytest.mark.feature("F035", "F094")
 def test_parts_reach_the_model_and_stay_in_the_history(
-    client: Client, upstream: ServedUpstream, tmp_path: Path
+    restarting: Calling, upstream: ServedUpstream, tmp_path: Path
 ) -> None:
     (tmp_path / "page.pdf").write_bytes(b"%PDF-1.4")
     data = base64.b64encode(PNG).decode()
@@ -156,14 +188,14 @@ def test_parts_reach_the_model_and_stay_in_the_history(
         {"inlineData": {"mimeType": "text/plain", "data": base64.b64encode(b"words").decode()}},
     ]
 
-    first = client("chat", message="look", parts=parts)["structuredContent"]
-    client("chat", message="again", conversationId=first["conversationId"])
+    first = restarting("chat", message="look", parts=parts)["structuredContent"]
+    restarting("chat", message="again", conversationId=first["conversationId"])
 
     content = upstream.bodies[-1]["messages"][0]["content"]
     assert [block["type"] for block in content] == ["text", "text", "image", "document", "text"]
     assert content[2]["source"] == {"type": "base64", "media_type": "image/png", "data": data}
     assert base64.b64decode(content[3]["source"]["data"]) == b"%PDF-1.4"
-    history = client("conversation_history", conversationId=first["conversationId"])
+    history = restarting("conversation_history", conversationId=first["conversationId"])
     assert "[image/png, 8 bytes]" in history["content"][0]["text"]
 
 
@@ -183,9 +215,9 @@ def test_parts_reach_the_model_and_stay_in_the_history(
     ],
 )
 def test_a_part_that_must_not_pass_does_not(
-    client: Client, part: dict[str, Any], said: str
+    refusing: Client, part: dict[str, Any], said: str
 ) -> None:
-    failed = client("chat", message="look", parts=[part])
+    failed = refusing("chat", message="look", parts=[part])
 
     assert failed["isError"]
     assert said in failed["content"][0]["text"]
@@ -227,18 +259,17 @@ def test_a_schema_gives_data_and_a_bad_one_is_refused_at_once(
 
 @pytest.mark.feature("F103", "F007")
 def test_words_go_out_as_progress_and_the_result_holds_them_all(
-    client: Client, tmp_path: Path
+    client: Client,
 ) -> None:
-    with child(junto("mcp"), client.environment, tmp_path) as server:
-        server.send(
-            request(
-                1, "tools/call", name="chat", arguments={"message": "long"},
-                _meta={"progressToken": "t"},
-            )
-        )  # fmt: skip
-        told = []
-        while "result" not in (message := server.receive()):
-            told.append(message["params"])
+    client.server.send(
+        request(
+            1, "tools/call", name="chat", arguments={"message": "long"},
+            _meta={"progressToken": "t"},
+        )
+    )  # fmt: skip
+    told = []
+    while "result" not in (message := client.server.receive()):
+        told.append(message["params"])
 
     assert [each["progress"] for each in told] == list(range(1, len(told) + 1))
     words = "".join(each["message"] for each in told)
@@ -247,56 +278,52 @@ def test_words_go_out_as_progress_and_the_result_holds_them_all(
 
 
 @pytest.mark.feature("F059", "F121")
-def test_a_long_history_comes_with_a_mark_or_in_pages(client: Client, tmp_path: Path) -> None:
-    with child(junto("mcp"), client.environment, tmp_path) as server:
-        id_ = called(server, "chat", message="0")["structuredContent"]["conversationId"]
-        for number in range(1, 10):
-            called(server, "chat", message=str(number), conversationId=id_)
+def test_a_long_history_comes_with_a_mark_or_in_pages(client: Client) -> None:
+    id_ = client("chat", message="0")["structuredContent"]["conversationId"]
+    for number in range(1, 10):
+        client("chat", message=str(number), conversationId=id_)
 
-        short = called(server, "conversation_history", conversationId=id_, limit=6)
-        facts = short["structuredContent"]
-        said = [message["content"] for message in facts["messages"]]
-        assert said[3] == "… 14 messages left out …"
-        assert facts["messages"][3]["role"] == "marker"
-        assert (said[0], said[-2]) == ("0", "9")
-        assert (facts["truncated"], facts["total"]) == (True, 20)
+    short = client("conversation_history", conversationId=id_, limit=6)
+    facts = short["structuredContent"]
+    said = [message["content"] for message in facts["messages"]]
+    assert said[3] == "… 14 messages left out …"
+    assert facts["messages"][3]["role"] == "marker"
+    assert (said[0], said[-2]) == ("0", "9")
+    assert (facts["truncated"], facts["total"]) == (True, 20)
 
-        seen: list[str] = []
-        cursor: str | None = "0"
-        while cursor is not None:
-            page = called(
-                server, "conversation_history", conversationId=id_, limit=7, cursor=cursor
-            )["structuredContent"]
-            seen += [message["content"] for message in page["messages"]]
-            cursor = page.get("cursor")
-        assert len(seen) == 20
-        assert seen[::2] == [str(number) for number in range(10)]
+    seen: list[str] = []
+    cursor: str | None = "0"
+    while cursor is not None:
+        page = client("conversation_history", conversationId=id_, limit=7, cursor=cursor)[
+            "structuredContent"
+        ]
+        seen += [message["content"] for message in page["messages"]]
+        cursor = page.get("cursor")
+    assert len(seen) == 20
+    assert seen[::2] == [str(number) for number in range(10)]
 
-        bad = called(server, "conversation_history", conversationId=id_, cursor="x")
-        assert bad["structuredContent"]["code"] == "ValidationError"
-        missing = called(server, "conversation_history", conversationId="0" * 32)
-        assert missing["structuredContent"]["code"] == "NotFound"
+    bad = client("conversation_history", conversationId=id_, cursor="x")
+    assert bad["structuredContent"]["code"] == "ValidationError"
+    missing = client("conversation_history", conversationId="0" * 32)
+    assert missing["structuredContent"]["code"] == "NotFound"
 
 
 def test_what_was_said_can_be_searched_and_read_as_a_resource(
-    client: Client, tmp_path: Path
+    client: Client,
 ) -> None:
-    with child(junto("mcp"), client.environment, tmp_path) as server:
-        id_ = called(server, "chat", message="the purple elephant")["structuredContent"][
-            "conversationId"
-        ]
-        called(server, "chat", message="something else")
+    id_ = client("chat", message="the purple elephant")["structuredContent"]["conversationId"]
+    client("chat", message="something else")
 
-        hits = called(server, "search_history", query="elephants", topK=1)
-        none = called(server, "search_history", query="giraffe")
-        resource = server.ask(5, "resources/read", uri=f"conversation://{id_}")
-        unknown = server.ask(6, "resources/read", uri="conversation://nobody")
-        suggested = server.ask(
-            7,
-            "completion/complete",
-            ref={"type": "ref/resource", "uri": "conversation://{id}"},
-            argument={"name": "id", "value": id_[:4]},
-        )
+    hits = client("search_history", query="elephants", topK=1)
+    none = client("search_history", query="giraffe")
+    resource = client.server.ask(5, "resources/read", uri=f"conversation://{id_}")
+    unknown = client.server.ask(6, "resources/read", uri="conversation://nobody")
+    suggested = client.server.ask(
+        7,
+        "completion/complete",
+        ref={"type": "ref/resource", "uri": "conversation://{id}"},
+        argument={"name": "id", "value": id_[:4]},
+    )
 
     [hit] = hits["structuredContent"]["hits"]
     assert hit["conversationId"] == id_
@@ -311,18 +338,15 @@ def test_what_was_said_can_be_searched_and_read_as_a_resource(
 def test_without_conversations_nothing_of_them_is_offered(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
-    client = Client(tmp_path, upstream, CLAUDE_ENABLE_CONVERSATIONS="false")
-
-    with child(junto("mcp"), client.environment, tmp_path) as server:
+    with serving(tmp_path, upstream, CLAUDE_ENABLE_CONVERSATIONS="false") as server:
         tools = [tool["name"] for tool in server.ask(1, "tools/list")["result"]["tools"]]
-    answer = client("chat", message="x")["structuredContent"]
+        answer = called(server, "chat", message="x")["structuredContent"]
 
     assert "list_conversations" not in tools
     assert "conversationId" not in answer
 
 
-def test_the_default_tools_cost_a_client_few_tokens(client: Client, tmp_path: Path) -> None:
-    with child(junto("mcp"), client.environment, tmp_path) as server:
-        tools = server.ask(1, "tools/list")["result"]["tools"]
+def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
+    tools = client.server.ask(1, "tools/list")["result"]["tools"]
 
     assert len(json.dumps(tools, separators=(",", ":"))) / 4 < 2500

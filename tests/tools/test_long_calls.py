@@ -40,6 +40,14 @@ def upstream() -> Iterator[ServedUpstream]:
         yield upstream
 
 
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
+    """Return a server that has no jobs, and gets none from those who share it."""
+    home = tmp_path_factory.mktemp("idle")
+    with served_upstream() as upstream, stdio(home, upstream) as client:
+        yield client
+
+
 def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, str]:
     a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k-1"}
     b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k-2"}
@@ -213,10 +221,9 @@ def test_without_the_tool_job_nothing_is_handed_over(
     ],
 )
 def test_a_wrong_question_about_a_job_is_answered_in_words(
-    tmp_path: Path, upstream: ServedUpstream, arguments: Json, code: str
+    idle: StdioClient, arguments: Json, code: str
 ) -> None:
-    with stdio(tmp_path, upstream) as client:
-        assert called(client, "job", **arguments)["code"] == code
+    assert called(idle, "job", **arguments)["code"] == code
 
 
 def test_a_failed_job_says_so_and_its_call_too(tmp_path: Path, upstream: ServedUpstream) -> None:

@@ -1,7 +1,9 @@
 """Models that use tools, through the protocol and both dialects, and the rules they keep to."""
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +29,29 @@ def upstream() -> Any:
 
 
 @pytest.fixture
-def client(tmp_path: Path, upstream: ServedUpstream) -> Any:
+def client(tmp_path: Path, upstream: ServedUpstream) -> Iterator[StdioClient]:
+    with serving(tmp_path, upstream) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
+    """Return a server for tests that look at nothing but their own answer."""
+    home = tmp_path_factory.mktemp("shared")
+    with served_upstream() as upstream, serving(home, upstream) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def serving(home: Path, upstream: ServedUpstream) -> Iterator[StdioClient]:
     price = {"input": 3, "output": 15}
     a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
     b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k", "price": price}
     plain = {**b, "id": "plain", "capabilities": {"tools": False}}
     models = json.dumps([a | {"price": price}, b, plain])
-    (tmp_path / "notes.txt").write_text("The answer is 42.\nIt always was.\n")
-    environment = clean_environment(tmp_path, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0")
-    with child(junto("mcp"), environment, tmp_path) as client:
+    (home / "notes.txt").write_text("The answer is 42.\nIt always was.\n")
+    environment = clean_environment(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0")
+    with child(junto("mcp"), environment, home) as client:
         yield client
 
 
@@ -130,9 +146,9 @@ def test_a_model_that_never_stops_using_tools_is_stopped_with_what_was_done(
 )
 @pytest.mark.parametrize("model", ["a", "b"])
 def test_a_tool_that_fails_tells_the_model_and_the_loop_goes_on(
-    client: StdioClient, name: str, arguments: Json, said: str, model: str
+    shared: StdioClient, name: str, arguments: Json, said: str, model: str
 ) -> None:
-    facts = called(client, "query", prompt=use((name, arguments)), modelId=model)
+    facts = called(shared, "query", prompt=use((name, arguments)), modelId=model)
 
     assert said in facts["response"]
     assert facts["toolCalls"] == [{"name": name, "arguments": arguments, "ok": False}]
@@ -212,7 +228,7 @@ def test_a_budget_that_ends_between_two_rounds_leaves_nothing(
     assert listed["conversations"] == []
 
 
-def test_a_word_that_looks_like_a_call_is_none(client: StdioClient) -> None:
+def test_a_word_that_looks_like_a_call_is_none(shared: StdioClient) -> None:
     text = '{"name": "somebody", "arguments": {}}'
 
-    assert called(client, "query", prompt=f"say {text}")["response"] == text
+    assert called(shared, "query", prompt=f"say {text}")["response"] == text
