@@ -184,9 +184,12 @@ def test_two_hundred_jobs_in_a_file_end_once_each(tmp_path: Path) -> None:
 async def test_two_hundred_jobs_in_postgresql_end_once_each(
     tmp_path: Path, postgres_url: str
 ) -> None:
-    def rows(sql: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(postgres_url) as database:
+    with (
+        psycopg.connect(postgres_url, autocommit=True) as database,
+        storm(tmp_path, JUNTO_DATABASE_URL=postgres_url) as (server, upstream),
+    ):
+
+        def rows(sql: str) -> list[tuple[Any, ...]]:
             return database.execute(sql.encode()).fetchall()
 
-    with storm(tmp_path, JUNTO_DATABASE_URL=postgres_url) as (server, upstream):
         await asyncio.to_thread(weather, server, upstream, rows)
