@@ -123,6 +123,7 @@ def test_a_call_that_takes_too_long_goes_on_as_a_job(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
     with stdio(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.5") as client:
+        called(client, "query", prompt="say warm")
         facts = called(client, "query", prompt="wait 2")
         result = called(client, "job", jobId=facts["jobId"], action="result", waitSeconds=30)
         short = called(client, "chat", message="say hi")
@@ -241,7 +242,8 @@ def test_a_failed_job_says_so_and_its_call_too(tmp_path: Path, upstream: ServedU
 def test_an_answer_that_takes_too_long_is_timed_out_with_what_there_was(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
-    with stdio(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="1") as client:
+    with stdio(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="2") as client:
+        called(client, "chat", message="say warm")
         facts = called(client, "chat", message="drip")
         told = called(client, "job", jobId=facts["jobId"])
 
