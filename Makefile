@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NODE := tests/node/node_modules
+# So many tests run at once: `make test PROCESSES=1` runs one after another, in order.
+PROCESSES ?= 2
 
 # Some machines forbid writing bytecode, which doubles the time every start takes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,7 +24,7 @@ run: $(VENV)/run.stamp
 	$(BIN)/junto serve
 
 test: $(VENV)/dev.stamp $(NODE)
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal --cov --cov-report=term
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
