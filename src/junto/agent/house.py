@@ -24,7 +24,7 @@ from junto.work.processes import Task, kept
 from junto.work.tasks import Stopped, unless
 
 # What every program writes to or reads from, and which is nobody's.
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 _MACHINE = (
     "/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime",
     "/proc/loadavg", "/proc/version", "/proc/filesystems", "/proc/sys",

@@ -3,11 +3,11 @@
 It is started in a process of its own, with Python's standard library and nothing else, and reads
 what to do from the descriptor that it is told:
 
-    python -I -S keeper.py 5 5<<<'{"command": ["/bin/ls"], "directory": 6, …}'
+    python -E -s -S keeper.py 5 5<<<'{"command": ["/bin/ls"], "directory": 6, …}'
 
-Whatever the command starts ends with it, even what has left its session, because orphans come to
-this process. It ends with its parent, too. Where Linux has Landlock, the command sees the named
-folders and nothing else of the disk, and reaches no network.
+Whatever the command starts ends with it. Where Linux lets us, the command gets a world of processes
+of its own, which the kernel ends as one; elsewhere orphans come to this process, which kills them.
+It ends with its parent, too. What else the command may see and do is said in `confinement`.
 """
 
 import contextlib
@@ -19,22 +19,19 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import confinement  # type: ignore[import-not-found]  # it lies beside this file
 
 _LINUX = sys.platform == "linux"
-_PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS = 1, 36, 38
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PDEATHSIG, _SUBREAPER = 1, 36
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
-_READ = _EXECUTE | _READ_FILE | _READ_DIR
-# Which rights Landlock knows in which version; what it does not know it cannot take away.
-_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-_ON_FILES = _EXECUTE | _READ_FILE | (1 << 1) | (1 << 14) | (1 << 15)
+# How much longer than its grace a command's world may take to end.
+_SLACK = 1.0
 
 
 def main() -> None:
-    """Run the command that standard input describes, and report how it ended."""
+    """Run the command that the task describes, and report how it ended."""
     # All of them wait until they are asked for, so none can come at a bad moment.
     signal.pthread_sigmask(signal.SIG_BLOCK, [*_STOPS, signal.SIGCHLD])
     if _LINUX:
@@ -44,40 +41,79 @@ def main() -> None:
         task: dict[str, Any] = json.load(file)
     if os.getppid() != task["parent"]:
         return
-    me = os.getpid()
-    child = os.fork()
-    if child == 0:
-        _become(task, me)
-    # What only the command reads and writes ends with it, for whoever is at the other end.
-    for fd in (task["directory"], task["secret"], 0, 1, 2):
-        with contextlib.suppress(OSError):
-            os.close(fd)
-    status = _awaited(child, task["grace"])
-    _clear()
+    if _LINUX and confinement.new_processes(confined=task["confined"]):
+        _in_a_world(task)
+    else:
+        _run(task)
+        _clear()
     if task["scratch"] and os.getppid() != task["parent"]:  # whoever would remove it is gone
         import shutil
 
         shutil.rmtree(task["scratch"], ignore_errors=True)
+
+
+def _in_a_world(task: dict[str, Any]) -> None:
+    """Run the command under a first process, with whose end the kernel ends all others."""
+    lives, ours = os.pipe()
+    first = os.fork()
+    if first == 0:
+        os.close(ours)
+        _prctl(_PDEATHSIG, signal.SIGKILL)
+        os.set_blocking(lives, False)
+        with contextlib.suppress(BlockingIOError):
+            os._exit(len(os.read(lives, 1)))  # we are orphaned already
+        _run(task)
+        os._exit(0)
+    os.close(lives)
+    _let_go(task)
+    until = None
+    while os.waitpid(first, os.WNOHANG)[0] == 0:
+        left = 60.0 if until is None else until - time.monotonic()
+        if left <= 0:
+            os.kill(first, signal.SIGKILL)
+        heard = signal.sigtimedwait([*_STOPS, signal.SIGCHLD], max(left, 0.01))
+        if heard and heard.si_signo in _STOPS and until is None:
+            os.kill(first, signal.SIGTERM)
+            until = time.monotonic() + task["grace"] + _SLACK
+
+
+def _run(task: dict[str, Any]) -> None:
+    """Run the command, and report how it ended."""
+    me = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _become(task, me)
+    _let_go(task)
+    status = _awaited(child, task["grace"])
     with contextlib.suppress(OSError):
         os.write(task["report"], json.dumps(status).encode())
 
 
-def _become(task: dict[str, Any], keeper: int) -> None:
+def _let_go(task: dict[str, Any]) -> None:
+    """Close what only the command reads and writes: it ends then for who is at the other end."""
+    for fd in (task["directory"], task["secret"], 0, 1, 2):
+        with contextlib.suppress(OSError):
+            os.close(fd)
+
+
+def _become(task: dict[str, Any], keeper: int) -> NoReturn:
     """Turn into the command, with nothing but what it needs."""
     try:
         os.setsid()
         for name, most in task["limits"].items():
             resource.setrlimit(getattr(resource, name), (most, most))
         os.fchdir(task["directory"])
+        if _LINUX and task["confined"]:
+            confinement.weaken()
         if task["user"]:
             _step_down(**task["user"])
         if _LINUX:  # afterwards, since another user's process would forget it
             _prctl(_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
-            return
+            os._exit(127)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         if _LINUX and task["confined"]:
-            _confine(task)
+            confinement.confine(task)
         first = _handed_on(task["secret"])
         os.closerange(first, max(256, task["directory"] + 1, task["report"] + 1))
         os.execve(task["command"][0], task["command"], task["environment"])  # noqa: S606
@@ -161,45 +197,6 @@ def _descendants() -> set[int]:
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
     return found - {os.getpid()}
-
-
-def _confine(task: dict[str, Any]) -> None:
-    """Let this process, and all that it becomes, see only what the task names."""
-    version = _syscall(_CREATE_RULESET, None, 0, 1)
-    if version < 1:
-        return  # a kernel without it
-    known = max(rights for since, rights in _RIGHTS.items() if since <= version)
-    net = 0b11 if version >= 4 and not task["network"] else 0  # noqa: PLR2004 - binding, connecting
-    scoped = 0b11 if version >= 6 else 0  # noqa: PLR2004 - abstract sockets, signals
-    attributes = (ctypes.c_uint64 * 3)(known, net, scoped)
-    size = 24 if version >= 6 else 16 if version >= 4 else 8  # noqa: PLR2004 - of what it knows
-    ruleset = _syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
-    for path in task["readable"]:
-        _allow(ruleset, path, _READ & known)
-    for path in task["writable"]:
-        _allow(ruleset, path, known)
-    _prctl(_NO_NEW_PRIVS, 1)
-    if ruleset < 0 or _syscall(_RESTRICT_SELF, ruleset, 0) < 0:
-        raise OSError(0, "The command could not be confined")
-
-
-def _allow(ruleset: int, path: str, rights: int) -> None:
-    with contextlib.suppress(OSError):  # what is not there need not be allowed
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        folder = Path(path).is_dir()
-        rule = _Rule(rights if folder else rights & _ON_FILES, fd)
-        _syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0)
-        os.close(fd)
-
-
-class _Rule(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
-
-
-def _syscall(number: int, *arguments: Any) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    return int(libc.syscall(ctypes.c_long(number), *arguments))
 
 
 def _prctl(option: int, value: int) -> None:

@@ -8,14 +8,15 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from junto.telemetry.logs import Log
-from junto.work import keeper
 from junto.work.tasks import begun, surely
 
 _log = Log.of("work")
 
 _STOP_SECONDS = 5.0
+_KEEPER = Path(__file__).with_name("keeper.py")
 # A keeper needs to find nothing; it is told where everything is.
 _PATH = "/usr/bin:/bin"
 
@@ -66,7 +67,7 @@ async def kept(
         fds = {written.fileno(), task.directory, task.report, task.secret} - {-1}
         spawning = begun(
             asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-S", "-B", str(keeper.__file__), str(written.fileno()),
+                sys.executable, "-E", "-s", "-S", "-B", str(_KEEPER), str(written.fileno()),
                 stdin=asyncio.subprocess.PIPE if spoken_to else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -103,10 +104,8 @@ async def stopped(process: asyncio.subprocess.Process) -> None:
         async with asyncio.timeout(_STOP_SECONDS):
             await _gone(process)
     except TimeoutError:
-        _log.warning("a process would not end", pid=process.pid)
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await _gone(process)
+        # It goes on trying, which nobody else could; to kill it would be to let the rest go.
+        _log.warning("a process does not end", pid=process.pid)
 
 
 async def _gone(process: asyncio.subprocess.Process) -> None:
