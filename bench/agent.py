@@ -45,7 +45,8 @@ async def _measured() -> tuple[float, float]:
                 house=House(
                     program=str(found(None)),
                     roots=Roots.of((work,)),
-                    access=Access(key="k", base_url=upstream.url),
+                    access=lambda: Access(key="k", base_url=upstream.url),
+                    base=work / "runs",
                     store=store,
                     clean=str,
                     environment=os.environ,

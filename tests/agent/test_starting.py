@@ -9,6 +9,7 @@ import pytest
 from junto.agent.options import Options
 from junto.agent.program import Access, Call, environment, login_of
 from junto.agent.service import no_start
+from junto.agent.sight import visible
 from junto.app import running
 from junto.domain.errors import AuthenticationError, ExecutionError, NoRoomError
 from junto.settings import load
@@ -47,14 +48,37 @@ def test_each_way_to_a_model_is_told_and_no_secret_is(access: Access, variable: 
     assert not {"k", OTHER} & set(variables.values())
 
 
-def test_a_login_is_found_where_the_program_keeps_it(tmp_path: Path) -> None:
-    assert login_of({"CLAUDE_CONFIG_DIR": str(tmp_path)}) is None
+def test_a_login_is_used_while_it_lasts(tmp_path: Path) -> None:
+    where = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    assert login_of(where, 0) is None
 
-    (tmp_path / ".credentials.json").write_text("{}")
+    login = {"claudeAiOauth": {"accessToken": "short", "refreshToken": "r", "expiresAt": 60_000}}
+    (tmp_path / ".credentials.json").write_text(json.dumps(login))
 
-    found = login_of({"CLAUDE_CONFIG_DIR": str(tmp_path)})
-    assert found == tmp_path / ".credentials.json"
-    assert Access(login=found).variables() == {}
+    assert login_of(where, 59) == "short"
+    assert login_of(where, 61) is None
+    (tmp_path / ".credentials.json").write_text("[]")
+    assert login_of(where, 59) is None
+
+
+def test_what_is_hidden_cannot_be_looked_at_and_all_around_it_can(tmp_path: Path) -> None:
+    home, state = tmp_path / "home", tmp_path / "home" / "data" / "junto"
+    for folder in (state, home / ".ssh", home / "code", home / "data" / "other"):
+        folder.mkdir(parents=True)
+    (tmp_path / "way-in").symlink_to(state)
+    (tmp_path / "way-around").symlink_to(home)
+    (tmp_path / "fine").symlink_to(home / "code")
+
+    seen = visible(home, [state])
+
+    inside = {name for name in seen if name.startswith(str(tmp_path))}
+    assert inside == {
+        str(home / "code"),
+        str(home / "data" / "other"),
+        str(tmp_path / "fine"),
+    }
+    assert not {"/proc", "/dev", "/"} & set(seen)
+    assert "/usr" in seen
 
 
 def test_of_our_variables_few_are_passed_on(tmp_path: Path) -> None:

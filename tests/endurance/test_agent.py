@@ -181,4 +181,7 @@ def test_the_server_is_ended(
         states.add(ended["state"])
 
     assert states == {"lost" if number is signal.SIGKILL else "cancelled"}
+    # What was killed at the very moment of making its folder is cleared up by the next.
+    with on_stdio(tmp_path, upstream) as client:
+        query(client, steps(says("done")))
     assert not list((tmp_path / "tmp").iterdir())

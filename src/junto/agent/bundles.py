@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from junto.agent.course import Course
+from junto.agent.course import Course, number
 from junto.domain.errors import (
     AuthenticationError,
     BudgetExceededError,
@@ -87,7 +87,8 @@ def _usage(course: Course) -> dict[str, Any]:
     """Return what was used in this run: the program counts from its start, not its session's."""
     if not course.result:
         return {}
-    used = list((course.result.get("modelUsage") or {}).values())
+    models = course.result.get("modelUsage")
+    used = [each for each in models.values() if isinstance(each, dict)] if models else []
     names = {
         "inputTokens": "inputTokens",
         "outputTokens": "outputTokens",
@@ -95,11 +96,11 @@ def _usage(course: Course) -> dict[str, Any]:
         "cacheWriteTokens": "cacheCreationInputTokens",
     }
     usage: dict[str, Any] = {
-        ours: sum(int(each.get(theirs) or 0) for each in used) for ours, theirs in names.items()
+        ours: sum(number(each.get(theirs)) for each in used) for ours, theirs in names.items()
     }
     usage["turns"] = course.turns
     cost = course.result.get("total_cost_usd")
-    return usage if cost is None else usage | {"costUsd": round(float(cost), 6)}
+    return usage | {"costUsd": round(cost, 6)} if isinstance(cost, int | float) else usage
 
 
 def failure(result: Mapping[str, Any], complaints: str) -> JuntoError | None:

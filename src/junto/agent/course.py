@@ -67,7 +67,7 @@ class Course:
         self.count += 1
         if kind == "result":
             self.result, self.results = told, self.results + 1
-            self.turns += int(message.get("num_turns") or 0)
+            self.turns += number(message.get("num_turns"))
         if self.with_system or kind != "system":
             self._kept.append(told)
         return told
@@ -77,16 +77,23 @@ def shortened(value: Any, clean: Callable[[str], str], longest: int = _LONGEST) 
     """Return what may be told of a message: no secrets, and no text without end."""
     match value:
         case str():
-            text = clean(value[: longest + 1000])  # what is cut must not end within a secret
+            # What is cut must not end within a secret; half a character cannot be sent.
+            whole = value[: longest + 1000].encode("utf-8", "replace").decode()
+            text = clean(whole)
             if len(value) > longest:
                 return f"{text[:longest]} … ({len(value):,} characters)"
             return text
         case Mapping():
-            return {str(key): shortened(each, clean, longest) for key, each in value.items()}
+            return {clean(str(key)): shortened(each, clean, longest) for key, each in value.items()}
         case list():
             return [shortened(each, clean, longest) for each in value]
         case _:
             return value
+
+
+def number(value: Any) -> int:
+    """Return a count that the program tells, if it is one."""
+    return int(value) if isinstance(value, int | float) else 0
 
 
 def texts(message: Mapping[str, Any]) -> str:

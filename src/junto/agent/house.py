@@ -5,30 +5,28 @@ import contextlib
 import importlib
 import logging
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from junto.agent import program
+from junto.agent.folders import Folder
 from junto.agent.options import Options
 from junto.agent.pipe import LONGEST_LINE, Pipe
 from junto.agent.program import Access, Call
+from junto.agent.sight import visible
 from junto.agent.transcripts import Mirror, lay_out
 from junto.domain.errors import ExecutionError
 from junto.domain.sessions import Line, Session, SessionStore
 from junto.security.paths import Roots
 from junto.work.processes import Task, kept
-from junto.work.tasks import Stopped, unless
+from junto.work.tasks import Stopped, surely, unless
 
-# What every program writes to or reads from, and which is nobody's.
+# What every program writes to, and which is nobody's.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-_MACHINE = (
-    "/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime",
-    "/proc/loadavg", "/proc/version", "/proc/filesystems", "/proc/sys",
-)  # fmt: skip
+# Sockets lie in the folder, and their names must be short.
+_LONGEST_NAME = 60
 # The program may take so long to end by itself: it ends its own children first.
 _GRACE = 1.0
 _START_SECONDS = 60.0
@@ -60,7 +58,11 @@ class House:
 
     program: str
     roots: Roots
-    access: Access
+    # Asked at each start, since a login changes.
+    access: Callable[[], Access]
+    # Where runs have their folders, and what of the disk none of them may see.
+    base: Path
+    hidden: tuple[Path, ...] = ()
     store: SessionStore
     clean: Callable[[str], str]
     environment: Mapping[str, str]
@@ -102,9 +104,9 @@ class House:
         # What it would log is told to whoever gave the order.
         logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)
         async with contextlib.AsyncExitStack() as stack:
-            scratch = stack.enter_context(_scratch())
-            await asyncio.to_thread(self._lay_out, scratch, job, sdk)
             async with self._turn(stop):
+                scratch = await stack.enter_async_context(self._scratch())
+                await asyncio.to_thread(self._lay_out, scratch, job, sdk)
                 process = await stack.enter_async_context(self._process(scratch, job))
                 pipe = Pipe(process, heard)
                 options = self._sdk_options(sdk, scratch, job, decider(sdk))
@@ -128,16 +130,23 @@ class House:
         finally:
             self.starting.release()
 
+    @contextlib.asynccontextmanager
+    async def _scratch(self) -> AsyncIterator[Path]:
+        # Where runs cannot look at each other's; another user could not get there.
+        near = self.base if len(str(self.base)) < _LONGEST_NAME and not self.user else None
+        folder = await asyncio.to_thread(Folder.made, near)
+        try:
+            yield folder.path
+        finally:
+            await surely(asyncio.to_thread(folder.remove))
+
     def _lay_out(self, scratch: Path, job: Job, sdk: Any) -> None:
         """Put what the program needs into its folder."""
-        config = scratch / "config"
-        for folder in (config, scratch / "tmp", scratch / "home"):
-            folder.mkdir()
         if job.resumed:
-            project = config / "projects" / sdk.project_key_for_directory(job.session.cwd)
+            project = (
+                scratch / "config" / "projects" / sdk.project_key_for_directory(job.session.cwd)
+            )
             lay_out(job.lines, job.resumed, project)
-        if self.access.login and not self.access.secret:
-            shutil.copy(self.access.login, config)
         if job.options.append_system_prompt:
             _instructions(scratch).write_text(job.options.append_system_prompt, encoding="utf-8")
         if user := program.user_named(self.user):
@@ -146,7 +155,7 @@ class House:
 
     @contextlib.asynccontextmanager
     async def _process(self, scratch: Path, job: Job) -> AsyncIterator[asyncio.subprocess.Process]:
-        user = program.user_named(self.user)
+        user, access = program.user_named(self.user), self.access()
         roots = [str(root) for root in self.roots.folders]
         call = Call(
             options=job.options,
@@ -158,18 +167,18 @@ class House:
         )
         with (
             self.roots.opened(job.session.cwd, os.O_RDONLY | os.O_DIRECTORY) as directory,
-            _readable(self.access.secret) as secret,
+            _readable(access.secret) as secret,
         ):
             task = Task(
                 command=[self.program, *call.arguments()],
                 directory=directory,
-                environment=program.environment(self.environment, self.access, scratch, user),
+                environment=program.environment(self.environment, access, scratch, user),
                 secret=secret,
                 user=program.becoming(user) if user else None,
                 grace=_GRACE,
                 scratch=str(scratch),
                 confined=self.confined,
-                readable=_visible(),
+                readable=visible(Path.home(), self.hidden),
                 writable=[*roots, str(scratch), *_DEVICES, *self.writable],
             )
             async with kept(task, spoken_to=True, longest_line=LONGEST_LINE) as process:
@@ -199,26 +208,8 @@ async def _parted(client: Any) -> None:
             await client.disconnect()
 
 
-def _visible() -> list[str]:
-    """Return all that can be looked at, but for devices and other people's processes.
-
-    Those show the variables of every program that this user runs, ours included.
-    """
-    hidden = (Path("/proc"), Path("/dev"))
-    return [*(str(entry) for entry in Path("/").iterdir() if entry not in hidden), *_MACHINE]
-
-
 def _instructions(scratch: Path) -> Path:
     return scratch / "instructions"
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="junto-agent-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

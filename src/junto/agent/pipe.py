@@ -45,8 +45,7 @@ class Pipe:
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yield messages until the program ends, which whoever waits for an answer must know."""
         while line := await self._line():
-            if line.startswith(b"{"):
-                message: dict[str, Any] = json.loads(line)
+            if line.startswith(b"{") and (message := self._message(line)):
                 self._heard(message)
                 yield message
         raise ExecutionError("it ended")
@@ -64,15 +63,22 @@ class Pipe:
         """Return whether anything can be sent."""
         return not self._input.is_closing()
 
+    def _message(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            message: dict[str, Any] = json.loads(line)
+        except (ValueError, RecursionError):
+            self._complaints.append("It sent what is no message.")
+            return None
+        return message
+
     async def _line(self) -> bytes:
         try:
             return await self._output.readuntil(b"\n")
         except asyncio.IncompleteReadError:
             return b""  # cut off in the middle, or at the end: nothing follows
         except asyncio.LimitOverrunError:
-            raise ExecutionError(
-                f"Claude Code sent a message of more than {LONGEST_LINE // 2**20} MiB."
-            ) from None
+            self._complaints.append(f"It sent more than {LONGEST_LINE // 2**20} MiB at once.")
+            return b""
 
     async def _listen(self) -> None:
         while piece := await self._errors.read(2**16):

@@ -65,8 +65,6 @@ class Access:
     base_url: str | None = None
     # Variables that the operator passes on, such as those of a cloud.
     environment: Mapping[str, str] = field(default_factory=dict)
-    # The operator's own login, if there is nothing else.
-    login: Path | None = None
 
     @property
     def secret(self) -> str | None:
@@ -84,19 +82,22 @@ class Access:
             named["CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"] = _HANDED_OVER
         elif self.token:
             named["CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"] = _HANDED_OVER
-        elif not (self.login or any(name.startswith(_OTHER_WAYS) for name in self.environment)):
+        elif not any(name.startswith(_OTHER_WAYS) for name in self.environment):
             raise AuthenticationError(
                 "Claude Code has no key. Set ANTHROPIC_API_KEY (providers.anthropic.api_key) or "
-                "CLAUDE_CODE_OAUTH_TOKEN, or log in with `claude`, and start Junto again."
+                "CLAUDE_CODE_OAUTH_TOKEN and start Junto again, or log in with `claude`."
             )
         return {**named, **self.environment}
 
 
-def login_of(environment: Mapping[str, str]) -> Path | None:
-    """Return the file with the login of whoever runs Junto, if there is one."""
-    home = environment.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
-    file = Path(home) / _CREDENTIALS
-    return file if file.is_file() else None
+def login_of(environment: Mapping[str, str], now: float) -> str | None:
+    """Return the token of whoever has logged in with `claude` on this machine, while it lasts."""
+    folder = environment.get("CLAUDE_CONFIG_DIR") or str(Path.home() / ".claude")
+    try:
+        login = json.loads((Path(folder) / _CREDENTIALS).read_text())["claudeAiOauth"]
+        return str(login["accessToken"]) if login["expiresAt"] / 1000 > now else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def environment(

@@ -38,6 +38,20 @@ class Ending(StrEnum):
     LATE = "late"
 
 
+@dataclass(eq=False, slots=True)
+class Curfew:
+    """Whether a run must end now, and why; the first reason counts."""
+
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    ending: Ending = Ending.DONE
+
+    def falls(self, ending: Ending) -> None:
+        """Have the run end."""
+        if not self.stop.is_set():
+            self.ending = ending
+            self.stop.set()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What somebody wants done, and in which session."""
@@ -139,28 +153,20 @@ class Run:
             }
         )
 
-    async def driven(self, client: Client, stop: asyncio.Event, seconds: float) -> Ending:
+    async def driven(self, client: Client, curfew: Curfew) -> Ending:
         """Give the order and wait until it is done, or must end."""
         async with beside(self._drained(client)):
             try:
-                async with asyncio.timeout(seconds) as clock:
-                    await unless(stop, self._answered(client))
+                await unless(curfew.stop, self._answered(client))
             except Stopped:
-                ending = Ending.STOPPED
-            except TimeoutError:
-                if not clock.expired():
-                    raise
-                ending = Ending.LATE
-            else:
-                return Ending.DONE
+                await self._interrupted(client)
             finally:
                 self.voice.listens(None)
-            await self._interrupted(client)
-            return ending
+        return curfew.ending
 
     async def _answered(self, client: Client) -> None:
         """Give the order, and wait until all is answered or the program has ended."""
-        await self._say(client, self.content)
+        await self._say(client, self.content, self._expected())
         self.voice.listens(lambda text: self._hand_on(client, text))
         while not (self.course.over or self._ended):
             self._news.clear()
@@ -168,10 +174,12 @@ class Run:
 
     async def _drained(self, client: Client) -> None:
         """Take what the SDK has parsed until the program ends; all of it was heard before."""
-        with contextlib.suppress(Exception):  # an error after the result tells what that told
-            async for _ in client.receive_messages():
-                pass
-        self._ended = True
+        while not self._ended:
+            # What it cannot parse is no reason to stop; an end is told as an error, and then ends.
+            with contextlib.suppress(Exception):
+                async for _ in client.receive_messages():
+                    pass
+                self._ended = True
         self._news.set()
 
     async def _interrupted(self, client: Client) -> None:
@@ -185,12 +193,14 @@ class Run:
                     await self._news.wait()
 
     def _hand_on(self, client: Client, text: str) -> None:
-        begun(self._say(client, [{"type": "text", "text": text}]))
+        begun(self._say(client, [{"type": "text", "text": text}], self._expected()))
 
-    async def _say(self, client: Client, content: Content) -> None:
+    def _expected(self) -> str:
         identity = str(uuid.uuid4())
         self.course.expects(identity)
+        return identity
 
+    async def _say(self, client: Client, content: Content, identity: str) -> None:
         async def one() -> AsyncIterator[dict[str, Any]]:
             yield {
                 "type": "user",

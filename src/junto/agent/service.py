@@ -15,7 +15,7 @@ from junto.agent.house import House, Job
 from junto.agent.options import Options
 from junto.agent.permissions import Gate
 from junto.agent.places import Places
-from junto.agent.run import Ending, Order, Run, Voice
+from junto.agent.run import Curfew, Ending, Order, Run, Voice
 from junto.domain.errors import (
     CancelledCallError,
     ExecutionError,
@@ -88,12 +88,15 @@ class Agent:
 
     async def _supervised(self, order: Order, job: Job, voice: Voice) -> Bundle:
         """Run in a task of its own; whoever stops this only asks that one to end."""
-        stop = asyncio.Event()
-        work = begun(self._measured(order, job, voice, stop))
+        curfew = Curfew()
+        loop = asyncio.get_running_loop()
+        clock = loop.call_later(job.options.seconds, curfew.falls, Ending.LATE)
+        work = begun(self._measured(order, job, voice, curfew))
+        work.add_done_callback(lambda _: clock.cancel())
         try:
             came, error = await asyncio.shield(work)
         except asyncio.CancelledError:
-            stop.set()
+            curfew.falls(Ending.STOPPED)
             with contextlib.suppress(JuntoError):
                 came, _ = await finished(_result(work))
                 voice.keeps(came.facts())
@@ -104,12 +107,12 @@ class Agent:
         return came
 
     async def _measured(
-        self, order: Order, job: Job, voice: Voice, stop: asyncio.Event
+        self, order: Order, job: Job, voice: Voice, curfew: Curfew
     ) -> tuple[Bundle, JuntoError | None]:
         started, status, turns, cost = time.monotonic(), "Crash", 0, None
         self.metrics.agent_began()
         try:
-            came, error = await self._worked(order, job, voice, stop)
+            came, error = await self._worked(order, job, voice, curfew)
             status, turns, cost = error.code if error else "ok", came.turns, came.cost
         except JuntoError as failed:
             status = failed.code
@@ -123,23 +126,23 @@ class Agent:
             _record(order, job, facts)
 
     async def _worked(
-        self, order: Order, job: Job, voice: Voice, stop: asyncio.Event
+        self, order: Order, job: Job, voice: Voice, curfew: Curfew
     ) -> tuple[Bundle, JuntoError | None]:
         options, session = job.options, job.session
         course = Course(options.max_messages, options.include_system_messages, self.house.clean)
         run = Run(content=order.content, course=course, voice=voice, session=session)
-        gate = Gate(voice, course, session.cwd)
+        gate = Gate(voice, course, session.cwd, self.house.clean)
         started = time.monotonic()
         voice.notes("starting Claude Code")
         await self._begun(job)
-        ending, complaints = Ending.STOPPED, ""
+        complaints = ""
         try:
-            async with self.house.started(job, run.hears, gate.decider, stop) as (client, pipe):
-                left = options.seconds - (time.monotonic() - started)
-                ending = await run.driven(client, stop, left)
+            starting = self.house.started(job, run.hears, gate.decider, curfew.stop)
+            async with starting as (client, pipe):
+                ending = await run.driven(client, curfew)
                 complaints = self.house.clean(pipe.complaints)
-        except Stopped:
-            pass  # before it had begun
+        except Stopped:  # before it had begun
+            ending = curfew.ending
         except OSError as fault:
             raise no_start(fault) from None
         error = _ended(ending, options, course, complaints)
@@ -196,7 +199,7 @@ def no_start(error: OSError) -> JuntoError:
         return NoRoomError(
             f"This machine has no room for another run: {error.strerror}. Try again later."
         )
-    return ExecutionError(f"Claude Code could not be started: {error.strerror}.")
+    return ExecutionError(f"Claude Code could not be started: {error.strerror or error}.")
 
 
 def _record(order: Order, job: Job, facts: Mapping[str, Any]) -> None:

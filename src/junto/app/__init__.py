@@ -93,7 +93,7 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
         servers = servers_of(settings.servers)
         for server in servers:
             stack.push_async_callback(server.close)
-        services = Services(conversations, jobs, status, servers, stores.sessions)
+        services = Services(conversations, jobs, status, servers, stores.sessions, state)
         surface = surface_of(loaded, guard, services, reach)
         yield Junto(
             settings,

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from junto.domain.errors import ConfigurationError, InvalidInputError
@@ -27,6 +29,7 @@ class Around:
     """What of the house the agent needs."""
 
     roots: Roots
+    state: Path
     files: Attachments
     sessions: SessionStore
     redactor: Redactor
@@ -56,7 +59,9 @@ def agent_of(settings: Settings, around: Around) -> Iterator[Tool[Any]]:
     house = House(
         program=program,
         roots=around.roots,
-        access=access_of(settings),
+        access=lambda: access_of(settings),
+        base=around.state / "agent",
+        hidden=(around.state,),
         store=around.sessions,
         clean=around.redactor.text,
         environment=os.environ,
@@ -125,7 +130,7 @@ def access_of(settings: Settings) -> "Access":
     from junto.agent.program import Access, login_of
 
     claude = settings.providers.anthropic
-    token = os.environ.get("CLAUDE_CODE_OAUTH_TOKEN")
+    token = os.environ.get("CLAUDE_CODE_OAUTH_TOKEN") or login_of(os.environ, time.time())
     return Access(
         key=claude.api_key.get_secret_value() if claude.api_key else None,
         token=token,
@@ -133,7 +138,6 @@ def access_of(settings: Settings) -> "Access":
         environment={
             name: os.environ[name] for name in settings.agent.environment if name in os.environ
         },
-        login=login_of(os.environ),
     )
 
 

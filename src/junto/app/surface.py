@@ -1,6 +1,7 @@
 """What clients see of a running Junto, put together from its services and its settings."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from junto import __version__
@@ -73,6 +74,7 @@ class Services:
     status: Status
     servers: tuple[Server, ...]
     sessions: SessionStore
+    state: Path
 
 
 def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -> Surface:
@@ -117,6 +119,7 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
     )
     around = Around(
         roots=roots,
+        state=services.state,
         files=files,
         sessions=services.sessions,
         redactor=redactor,

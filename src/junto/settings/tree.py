@@ -201,8 +201,10 @@ class Agent(Section):
     permission_mode: PermissionMode = Field(
         PermissionMode.ACCEPT_EDITS, description="how far it may go without asking"
     )
-    max_turns: int | None = Field(None, ge=1, description="how many turns a run may take")
-    max_messages: int = Field(100, ge=0, description="messages returned at the end of a run")
+    max_turns: int | None = Field(None, ge=1, description="how many turns a run takes, if not said")
+    max_messages: int = Field(
+        100, ge=0, le=100_000, description="messages returned at the end of a run"
+    )
     include_system_messages: bool = Field(default=True, description="whether those count too")
     time_limit: Duration = Field(300, gt=0, description="how long a run may take at the most")
     max_budget: Dollars | None = Field(None, description="the most that a run may cost")

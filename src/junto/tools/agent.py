@@ -1,5 +1,6 @@
 """The tool `claude_code_query`: work done by Claude Code."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -23,6 +24,9 @@ from junto.tools.tool import Arguments, Call, Group, Hints, LongArguments, Resul
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _LONGEST_PROMPT = 1_000_000
+_MOST_MESSAGES = 100_000
+# Somebody who does not answer must not keep others from their turn.
+_ANSWER_SECONDS = 120.0
 _QUOTES = "\"'` \t\r\n"
 
 
@@ -36,10 +40,10 @@ class AgentOptions(Arguments):
     permission_mode: PermissionMode | None = None
     allowed_tools: list[str] | None = Field(None, description="As Bash(git *).")
     disallowed_tools: list[str] | None = None
-    max_messages: int | None = Field(None, ge=0)
+    max_messages: int | None = Field(None, ge=0, le=_MOST_MESSAGES)
     include_system_messages: bool | None = None
-    timeout_ms: float | None = Field(None, gt=0)
-    max_budget_usd: float | None = Field(None, gt=0)
+    timeout_ms: float | None = Field(None, gt=0, allow_inf_nan=False)
+    max_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
     fork: bool = Field(default=False, description="Branch off from sessionId.")
 
 
@@ -148,8 +152,9 @@ class _Voice:
         if not can_choose(self.call):
             return Permission.NOBODY
         try:
-            return Permission(await chosen(self.call, question))
-        except (MCPError, ValidationError, ValueError):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return Permission(await chosen(self.call, question))
+        except (MCPError, ValidationError, ValueError, TimeoutError):
             return Permission.DENIED
 
     def listens(self, take: Callable[[str], None] | None) -> None:

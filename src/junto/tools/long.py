@@ -32,6 +32,8 @@ _log = Log.of("tools")
 
 Wire = dict[str, Any]
 
+# What of a failure is told with the state of its job; the rest is in its result.
+_TOLD = ("code", "message", "retryable", "retryAfter", "sessionId")
 # When to try again to hand over a job that could not be written down.
 _AGAIN = 2.0
 
@@ -179,7 +181,8 @@ class LongCalls:
             result = self.guard.failure(call.params.name, error)
             late = isinstance(error, TimeLimitError)
             state = State.TIMED_OUT if late else State.FAILED
-            return Outcome(state, result, result["structuredContent"])
+            facts = result["structuredContent"]
+            return Outcome(state, result, {name: facts[name] for name in _TOLD if name in facts})
         except MCPError as error:
             fault = error
         except Exception as error:  # noqa: BLE001 - logged, and told as far as may be told
