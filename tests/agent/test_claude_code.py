@@ -248,6 +248,30 @@ def test_a_message_comes_from_another_server_too(tmp_path: Path, upstream: Serve
     assert done["result"]["result"]["summary"] == "I heard you"
 
 
+def test_a_session_does_one_thing_at_a_time_on_all_servers(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    flag = tmp_path / "work" / "go"
+    waiting = bash(f"until [ -e {flag} ]; do sleep 0.1; done")
+    with on_http(tmp_path, upstream) as (here, _), on_http(tmp_path, upstream) as (there, _):
+        id_ = query(here, steps(says("one")))["sessionId"]
+        job = query(here, steps(waiting, says("two")), sessionId=id_, background=True)["jobId"]
+        assert until(
+            lambda: "running until" in json.dumps(facts(here, "job", jobId=job, action="events"))
+        )
+        busy = [query(each, steps(says("x")), sessionId=id_) for each in (here, there)]
+        branch = query(there, steps(says("beside")), sessionId=id_, options={"fork": True})
+        flag.touch()
+        done = facts(there, "job", jobId=job, waitSeconds=30)
+        after = query(there, steps(says("three")), sessionId=id_)
+
+    assert [each["code"] for each in busy] == ["ValidationError"] * 2
+    assert "fork: true" in busy[0]["message"]
+    assert branch["result"]["summary"] == "beside"
+    assert done["state"] == "completed"
+    assert after["result"]["summary"] == "three"
+
+
 def _took_a_message(home: Path) -> bool:
     with contextlib.closing(sqlite3.connect(home / "data" / "junto" / "junto.db")) as db:
         return not db.execute("SELECT 1 FROM job_letters").fetchall()

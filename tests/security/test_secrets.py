@@ -182,3 +182,8 @@ def test_facts_with_telling_names_are_hidden_at_any_depth() -> None:
 
 def test_short_known_values_are_not_torn_out_of_words() -> None:
     assert Redactor(["a", "key"]).text("a monkey") == "a monkey"
+
+
+def test_the_folder_somebody_is_in_is_no_password() -> None:
+    assert Redactor().text("PWD=/home/x/work") == "PWD=/home/x/work"
+    assert Redactor().text("pwd=hunter22") == "pwd=[redacted]"

@@ -237,3 +237,18 @@ async def test_of_two_owners_who_begin_the_same_session_at_once_one_has_it(pair:
 
     found = [await pair[0].find(owner, ID) for owner in (ME, YOU)]
     assert sum(session is not None for session in found) == 1
+
+
+async def test_one_at_a_time_has_a_session_until_it_lets_go_or_is_not_heard_of(pair: Pair) -> None:
+    here, there = pair
+    await here.begin(fresh())
+
+    assert await here.hold(ID, "a", until=110, now=100)
+    assert not await there.hold(ID, "b", until=115, now=105)
+    assert await here.hold(ID, "a", until=120, now=110)  # again
+    await there.release(ID, "b")  # which has it not
+    assert not await there.hold(ID, "b", until=125, now=115)
+    await here.release(ID, "a")
+    assert await there.hold(ID, "b", until=130, now=120)
+    assert await here.hold(ID, "a", until=140, now=131)  # nobody has heard of b
+    assert not await here.hold(OTHER, "a", until=140, now=131)

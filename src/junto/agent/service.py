@@ -5,8 +5,8 @@ import contextlib
 import errno
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from junto.agent.bundles import Bundle, bundle, failure
@@ -25,13 +25,16 @@ from junto.domain.errors import (
     NotFoundError,
     TimeLimitError,
 )
+from junto.domain.ids import new_id
 from junto.domain.sessions import Line, Session, SessionStore
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
-from junto.work.tasks import Stopped, begun, finished
+from junto.work.tasks import Stopped, begun, beside, finished, surely
 
 _audit = Log.of("audit")
 
+# How long a session stays with a server of which nothing is heard.
+_HELD = 15.0
 _NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
 
 
@@ -43,7 +46,6 @@ class Agent:
     store: SessionStore
     places: Places
     metrics: Metrics
-    _busy: set[str] = field(default_factory=set, init=False)
 
     async def run(self, order: Order, options: Options, voice: Voice) -> Bundle:
         """Do what an order says, and return what came of it.
@@ -52,18 +54,39 @@ class Agent:
             NotFoundError: there is no such session, or no such folder.
             JuntoError: it failed, or took too long; what came of it until then is in its facts.
         """
-        job = await self._job(order, options)
-        if job.session.id in self._busy:
-            raise InvalidInputError(
-                f"Session {job.session.id} is at work already. Send it a message with `job`, or "
-                "branch off with fork: true."
-            )
-        self._busy.add(job.session.id)
-        try:
+        async with self._held(order):
+            job = await self._job(order, options)
             async with self.places.taken(lambda before: voice.notes(_waiting(before))):
                 return await self._supervised(order, job, voice)
+
+    @contextlib.asynccontextmanager
+    async def _held(self, order: Order) -> AsyncIterator[None]:
+        """Have the session of an order for it alone, among all servers."""
+        if order.session is None or order.fork:
+            yield
+            return
+        session, holder = order.session, new_id()
+        known = await self.store.find(order.owner, session)
+        if known and not await self._hold(session, holder):
+            raise InvalidInputError(
+                f"Session {session} is at work already. Send it a message with `job`, or branch "
+                f"off with fork: true. If its server has died, try again in {_HELD:.0f} s."
+            )
+        try:
+            async with beside(self._go_on_holding(session, holder)):
+                yield
         finally:
-            self._busy.discard(job.session.id)
+            await surely(self.store.release(session, holder))
+
+    async def _hold(self, session: str, holder: str) -> bool:
+        now = time.time()
+        return await self.store.hold(session, holder, now + _HELD, now)
+
+    async def _go_on_holding(self, session: str, holder: str) -> None:
+        while True:
+            await asyncio.sleep(_HELD / 3)
+            with contextlib.suppress(JuntoError):  # the next time may be better
+                await self._hold(session, holder)
 
     async def _job(self, order: Order, options: Options) -> Job:
         """Return what to start: in a new session, in one that is known, or on a branch of it."""

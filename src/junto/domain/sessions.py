@@ -55,6 +55,14 @@ class SessionStore(Protocol):
         """Return all lines, in the order in which they were added."""
         ...
 
+    async def hold(self, id_: str, holder: str, until: float, now: float) -> bool:
+        """Have a session for `holder` alone until then; tell whether nobody else has it."""
+        ...
+
+    async def release(self, id_: str, holder: str) -> None:
+        """Let go of a session, if `holder` has it."""
+        ...
+
     async def sweep(self, before: float) -> int:
         """Forget sessions that nobody has touched since then, and return how many that were."""
         ...

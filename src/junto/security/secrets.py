@@ -40,7 +40,7 @@ _SHAPES = re.compile(
         [\w/-]{8,200}
     | (?P<signed>(?i:[?&](?:sig|signature|x-amz-signature)=))[\w%+/=-]{16,500}
     | (?P<named>(?i:\b(?:api[_-]?key|access[_-]?token|x-api-key|(?:shared)?(?:access|account)key
-        |password|passwd|pwd|secret|token)["']?\s{0,4}[=:]\s{0,4}["']?))[^\s"'&,;}]{6,4000}
+        |password|passwd|pwd(?!=["']?(?:/|[A-Za-z]:))|secret|token)["']?\s{0,4}[=:]\s{0,4}["']?))[^\s"'&,;}]{6,4000}
     | \b(?:
         sk-[A-Za-z0-9_-]{16,500}            # Anthropic, OpenAI, OpenRouter
       | (?:sk|rk|pk)_(?:live|test)_\w{10,200}

@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
+from junto.agent.course import shortened
 from junto.agent.options import Policy
 from junto.agent.run import Content, Order, Permission
 from junto.agent.service import Agent
@@ -27,6 +28,8 @@ _LONGEST_PROMPT = 1_000_000
 _MOST_MESSAGES = 100_000
 # Somebody who does not answer must not keep others from their turn.
 _ANSWER_SECONDS = 120.0
+# What is left of each text where a whole message has no room.
+_SHORT = 500
 _QUOTES = "\"'` \t\r\n"
 
 
@@ -198,10 +201,12 @@ def fitted(facts: Mapping[str, Any], most_bytes: int) -> dict[str, Any]:
     """Return the facts of a run with as many of the last messages as there is room for."""
     messages, room = [], most_bytes // 2
     for message in reversed(facts.get("messages", ())):
-        room -= len(json.dumps(message))
+        whole = len(json.dumps(message)) <= room
+        told = message if whole else shortened(message, str, _SHORT)
+        room -= len(json.dumps(told))
         if room < 0:
             break
-        messages.append(message)
+        messages.append(told)
     cut = len(messages) < facts.get("messageCount", 0)
     return {**facts, "messages": messages[::-1], "truncated": cut}
 

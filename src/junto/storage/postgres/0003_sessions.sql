@@ -5,7 +5,9 @@ CREATE TABLE sessions (
     cwd text NOT NULL,
     cost double precision NOT NULL,
     created double precision NOT NULL,
-    updated double precision NOT NULL
+    updated double precision NOT NULL,
+    holder text,
+    held_until double precision
 );
 CREATE INDEX sessions_idle ON sessions (updated);
 

@@ -33,6 +33,11 @@ FROM mine, unnest(%(parts)s::text[], %(texts)s::text[], %(uuids)s::text[])
 ORDER BY new.place
 ON CONFLICT DO NOTHING
 """
+_HOLD = """
+UPDATE sessions SET holder = %(holder)s, held_until = %(until)s
+WHERE id = %(id)s AND (holder IS NULL OR holder = %(holder)s OR held_until < %(now)s)
+"""
+_RELEASE = "UPDATE sessions SET holder = NULL, held_until = NULL WHERE id = %s AND holder = %s"
 _LINES = """
 SELECT part, text, uuid FROM session_lines
 WHERE session = (SELECT key FROM sessions WHERE id = %s) ORDER BY key
@@ -70,6 +75,17 @@ class PostgresSessions(SessionStore):
     @override
     async def lines(self, id_: str) -> tuple[Line, ...]:
         return tuple(read_line(row) for row in await self._rows(_LINES, (id_,)))
+
+    @override
+    async def hold(self, id_: str, holder: str, until: float, now: float) -> bool:
+        values = {"id": id_, "holder": holder, "until": until, "now": now}
+        async with (await self.database()).transaction() as db:
+            return (await db.execute(_HOLD, values)).rowcount == 1
+
+    @override
+    async def release(self, id_: str, holder: str) -> None:
+        async with (await self.database()).transaction() as db:
+            await db.execute(_RELEASE, (id_, holder))
 
     @override
     async def sweep(self, before: float) -> int:

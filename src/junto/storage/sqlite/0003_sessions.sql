@@ -5,7 +5,9 @@ CREATE TABLE sessions (
     cwd TEXT NOT NULL,
     cost REAL NOT NULL,
     created REAL NOT NULL,
-    updated REAL NOT NULL
+    updated REAL NOT NULL,
+    holder TEXT,
+    held_until REAL
 ) STRICT;
 CREATE INDEX sessions_idle ON sessions (updated);
 

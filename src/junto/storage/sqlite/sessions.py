@@ -28,6 +28,11 @@ _ADD = (
     "INSERT INTO session_lines (session, part, text, uuid) VALUES (?, ?, ?, ?) "
     "ON CONFLICT DO NOTHING"
 )
+_HOLD = (
+    "UPDATE sessions SET holder = :holder, held_until = :until "
+    "WHERE id = :id AND (holder IS NULL OR holder = :holder OR held_until < :now)"
+)
+_RELEASE = "UPDATE sessions SET holder = NULL, held_until = NULL WHERE id = ? AND holder = ?"
 _LINES = (
     "SELECT part, text, uuid FROM session_lines "
     "WHERE session = (SELECT key FROM sessions WHERE id = ?) ORDER BY key"
@@ -68,6 +73,17 @@ class SqliteSessions(SessionStore):
     @override
     async def lines(self, id_: str) -> tuple[Line, ...]:
         return tuple(read_line(row) for row in await self._rows(_LINES, (id_,)))
+
+    @override
+    async def hold(self, id_: str, holder: str, until: float, now: float) -> bool:
+        values = {"id": id_, "holder": holder, "until": until, "now": now}
+        return await (await self.database()).write(
+            lambda db: db.execute(_HOLD, values).rowcount == 1
+        )
+
+    @override
+    async def release(self, id_: str, holder: str) -> None:
+        await (await self.database()).write(lambda db: db.execute(_RELEASE, (id_, holder)))
 
     @override
     async def sweep(self, before: float) -> int:
