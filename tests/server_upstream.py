@@ -135,7 +135,7 @@ def agent_step(messages: list[Json]) -> Json | None:
     script, since = None, 0
     for place, message in enumerate(messages):
         content = message["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
         for text in (block["text"] for block in blocks if block["type"] == "text"):
             at = text.find("steps [")
             if message["role"] != "assistant" and at >= 0:

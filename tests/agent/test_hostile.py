@@ -71,7 +71,7 @@ def test_chains_of_forks_do_not_outrun_the_end(tmp_path: Path, upstream: ServedU
         script = tmp_path / "work" / f"{mark}.py"
         script.write_text(FORKS)
         job = query(client, steps(bash(f"{sys.executable} {script}")), background=True)["jobId"]
-        assert until(lambda: len(processes(mark)) > 5)
+        assert until(lambda: len(processes(mark)) > 1)  # few are there at any moment
         facts(client, "job", jobId=job, action="cancel")
         ended = facts(client, "job", jobId=job, waitSeconds=10)
 

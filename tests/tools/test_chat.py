@@ -348,5 +348,8 @@ def test_without_conversations_nothing_of_them_is_offered(
 
 def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
     tools = client.server.ask(1, "tools/list")["result"]["tools"]
+    # Whoever installs nothing besides has no agent.
+    default = [tool for tool in tools if tool["name"] != "claude_code_query"]
 
-    assert len(json.dumps(tools, separators=(",", ":"))) / 4 < 2500
+    assert len(json.dumps(default, separators=(",", ":"))) / 4 < 2500
+    assert len(json.dumps(tools, separators=(",", ":"))) / 4 < 2750

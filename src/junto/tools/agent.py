@@ -97,7 +97,8 @@ def claude_code_query(
         try:
             bundle = await agent.run(order, options, _Voice(call, most_bytes))
         except JuntoError as error:
-            error.facts = fitted(error.facts, most_bytes)
+            if "messages" in error.facts:
+                error.facts = fitted(error.facts, most_bytes)
             raise
         return _answer(bundle.facts(), most_bytes)
 

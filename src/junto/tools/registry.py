@@ -38,9 +38,8 @@ class _Offer:
             "title": tool.title,
             "description": tool.description,
             "inputSchema": input_schema(tool.arguments),
+            "annotations": tool.hints.wire(),
         }
-        if hints := tool.hints.wire():
-            definition["annotations"] = hints
         if tool.result:
             definition["outputSchema"] = output_schema(tool.result)
         return definition

@@ -108,14 +108,14 @@ class Hints:
 
     def wire(self) -> dict[str, bool]:
         """Return the annotations as the protocol spells them, without what it takes for granted."""
-        said = {"openWorldHint": False} if not self.open_world else {}
-        if self.read_only:
-            return {"readOnlyHint": True, **said}
-        changing = {
-            **({} if self.destructive else {"destructiveHint": False}),
-            **({"idempotentHint": True} if self.idempotent else {}),
-        }
-        return {**changing, **said}
+        hints = {"readOnlyHint": self.read_only}
+        if not self.read_only:  # for others the next two mean nothing
+            hints["destructiveHint"] = self.destructive
+            if self.idempotent:
+                hints["idempotentHint"] = True
+        if not self.open_world:
+            hints["openWorldHint"] = False
+        return hints
 
 
 HARMLESS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)

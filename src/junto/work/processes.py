@@ -112,8 +112,9 @@ async def _gone(process: asyncio.subprocess.Process) -> None:
     """Wait for a process; asyncio sees its end only after that of its output."""
 
     async def discard(stream: asyncio.StreamReader) -> None:
-        while await stream.read(1 << 20):
-            pass
+        with contextlib.suppress(RuntimeError):  # somebody else reads it to its end
+            while await stream.read(1 << 20):
+                pass
 
     streams = [stream for stream in (process.stdout, process.stderr) if stream]
     await asyncio.gather(process.wait(), *map(discard, streams))
