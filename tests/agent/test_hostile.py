@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -51,6 +53,15 @@ for name, arguments in {
 """
 
 
+def own_world() -> bool:
+    """Tell whether this machine lets us give processes a world of their own."""
+    asked = ["unshare", "--pid", "--fork", "true"]
+    return shutil.which("unshare") is not None and not subprocess.run(asked, check=False).returncode
+
+
+needs_world = pytest.mark.skipif(not own_world(), reason="no process namespaces on this machine")
+
+
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ServedUpstream]:
     with served_upstream() as upstream:
@@ -65,6 +76,7 @@ def outputs(ran: Json) -> list[str]:
     ]
 
 
+@needs_world
 def test_chains_of_forks_do_not_outrun_the_end(tmp_path: Path, upstream: ServedUpstream) -> None:
     mark = f"junto-forks-{os.getpid()}"
     with on_http(tmp_path, upstream) as (client, _):
@@ -79,6 +91,7 @@ def test_chains_of_forks_do_not_outrun_the_end(tmp_path: Path, upstream: ServedU
         assert not processes(mark)
 
 
+@needs_world
 def test_a_keeper_that_is_killed_takes_all_with_it(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
