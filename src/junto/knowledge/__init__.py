@@ -1,0 +1,1 @@
+"""Documents that can be searched."""
