@@ -69,7 +69,7 @@ def test_what_is_hidden_cannot_be_looked_at_and_all_around_it_can(tmp_path: Path
     (tmp_path / "way-around").symlink_to(home)
     (tmp_path / "fine").symlink_to(home / "code")
 
-    seen = visible(home, [state])
+    seen = visible([home], [state])
 
     inside = {name for name in seen if name.startswith(str(tmp_path))}
     assert inside == {

@@ -184,4 +184,4 @@ def test_the_server_is_ended(
     # What was killed at the very moment of making its folder is cleared up by the next.
     with on_stdio(tmp_path, upstream) as client:
         query(client, steps(says("done")))
-    assert not list((tmp_path / "tmp").iterdir())
+    assert not list((tmp_path / "data" / "junto" / "agent").iterdir())

@@ -24,9 +24,7 @@ from junto.work.processes import Task, kept
 from junto.work.tasks import Stopped, surely, unless
 
 # What every program writes to, and which is nobody's.
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-# Sockets lie in the folder, and their names must be short.
-_LONGEST_NAME = 60
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/shm")  # noqa: S108 - nothing of ours
 # The program may take so long to end by itself: it ends its own children first.
 _GRACE = 1.0
 _START_SECONDS = 60.0
@@ -132,9 +130,7 @@ class House:
 
     @contextlib.asynccontextmanager
     async def _scratch(self) -> AsyncIterator[Path]:
-        # Where runs cannot look at each other's; another user could not get there.
-        near = self.base if len(str(self.base)) < _LONGEST_NAME and not self.user else None
-        folder = await asyncio.to_thread(Folder.made, near)
+        folder = await asyncio.to_thread(Folder.made, self.base, passable=self.user is not None)
         try:
             yield folder.path
         finally:
@@ -156,6 +152,8 @@ class House:
     @contextlib.asynccontextmanager
     async def _process(self, scratch: Path, job: Job) -> AsyncIterator[asyncio.subprocess.Process]:
         user, access = program.user_named(self.user), self.access()
+        homes = program.homes(self.environment, user)
+        readable = await asyncio.to_thread(visible, homes, (self.base, *self.hidden))
         roots = [str(root) for root in self.roots.folders]
         call = Call(
             options=job.options,
@@ -178,7 +176,7 @@ class House:
                 grace=_GRACE,
                 scratch=str(scratch),
                 confined=self.confined,
-                readable=visible(Path.home(), self.hidden),
+                readable=readable,
                 writable=[*roots, str(scratch), *_DEVICES, *self.writable],
             )
             async with kept(task, spoken_to=True, longest_line=LONGEST_LINE) as process:

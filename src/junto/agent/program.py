@@ -1,5 +1,6 @@
 """The program: where it is, how it is called, and the little that it gets of our environment."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -135,6 +136,16 @@ def user_named(name: str | None) -> "struct_passwd | None":
     import pwd  # Windows has none
 
     return pwd.getpwnam(name)
+
+
+def homes(ours: Mapping[str, str], user: "struct_passwd | None") -> list[Path]:
+    """Return the folders in which people keep their keys."""
+    import pwd
+
+    named = [ours.get("HOME", ""), *([user.pw_dir] if user else [])]
+    with contextlib.suppress(KeyError):  # somebody without an account
+        named.append(pwd.getpwuid(os.geteuid()).pw_dir)
+    return [Path(name) for name in dict.fromkeys(named) if name.startswith("/")]
 
 
 def becoming(user: "struct_passwd") -> User:

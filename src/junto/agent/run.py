@@ -36,6 +36,7 @@ class Ending(StrEnum):
     DONE = "done"
     STOPPED = "stopped"
     LATE = "late"
+    TAKEN = "taken"  # by another server, which has the session now
 
 
 @dataclass(eq=False, slots=True)

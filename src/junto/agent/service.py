@@ -54,26 +54,28 @@ class Agent:
             NotFoundError: there is no such session, or no such folder.
             JuntoError: it failed, or took too long; what came of it until then is in its facts.
         """
-        async with self._held(order):
+        curfew = Curfew()
+        async with self._held(order, curfew):
             job = await self._job(order, options)
             async with self.places.taken(lambda before: voice.notes(_waiting(before))):
-                return await self._supervised(order, job, voice)
+                return await self._supervised(order, job, voice, curfew)
 
     @contextlib.asynccontextmanager
-    async def _held(self, order: Order) -> AsyncIterator[None]:
-        """Have the session of an order for it alone, among all servers."""
+    async def _held(self, order: Order, curfew: Curfew) -> AsyncIterator[None]:
+        """Have the session of an order for it alone, among all servers; else it must end."""
         if order.session is None or order.fork:
             yield
             return
         session, holder = order.session, new_id()
-        known = await self.store.find(order.owner, session)
-        if known and not await self._hold(session, holder):
-            raise InvalidInputError(
-                f"Session {session} is at work already. Send it a message with `job`, or branch "
-                f"off with fork: true. If its server has died, try again in {_HELD:.0f} s."
-            )
         try:
-            async with beside(self._go_on_holding(session, holder)):
+            known = await self.store.find(order.owner, session)
+            if known and not await self._hold(session, holder):
+                raise InvalidInputError(
+                    f"Session {session} is at work already. Send it a message with `job`, or "
+                    "branch off with fork: true. If its server has died, try again in "
+                    f"{_HELD:.0f} s."
+                )
+            async with beside(self._go_on_holding(session, holder, curfew)):
                 yield
         finally:
             await surely(self.store.release(session, holder))
@@ -82,11 +84,12 @@ class Agent:
         now = time.time()
         return await self.store.hold(session, holder, now + _HELD, now)
 
-    async def _go_on_holding(self, session: str, holder: str) -> None:
+    async def _go_on_holding(self, session: str, holder: str, curfew: Curfew) -> None:
         while True:
             await asyncio.sleep(_HELD / 3)
             with contextlib.suppress(JuntoError):  # the next time may be better
-                await self._hold(session, holder)
+                if not await self._hold(session, holder):
+                    curfew.falls(Ending.TAKEN)
 
     async def _job(self, order: Order, options: Options) -> Job:
         """Return what to start: in a new session, in one that is known, or on a branch of it."""
@@ -109,9 +112,8 @@ class Agent:
             session = replace(session, id=new, created=now)
         return Job(options=options, session=session, resumed=known.id, lines=lines)
 
-    async def _supervised(self, order: Order, job: Job, voice: Voice) -> Bundle:
+    async def _supervised(self, order: Order, job: Job, voice: Voice, curfew: Curfew) -> Bundle:
         """Run in a task of its own; whoever stops this only asks that one to end."""
-        curfew = Curfew()
         loop = asyncio.get_running_loop()
         clock = loop.call_later(job.options.seconds, curfew.falls, Ending.LATE)
         work = begun(self._measured(order, job, voice, curfew))
@@ -205,6 +207,10 @@ def _ended(ending: Ending, options: Options, course: Course, complaints: str) ->
     match ending:
         case Ending.STOPPED:
             return CancelledCallError("The run was stopped.")
+        case Ending.TAKEN:
+            return ExecutionError(
+                "This server was not heard of for a while, and another has taken the session."
+            )
         case Ending.LATE:
             return TimeLimitError(
                 f"Claude Code took longer than {options.seconds:g} s and was stopped. Call again "

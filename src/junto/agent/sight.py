@@ -1,6 +1,7 @@
 """What a run may look at: everything, but for other processes and what is somebody's secret."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # Other processes show the variables of every program that this user runs, ours included.
@@ -17,24 +18,31 @@ _KEYS = """
 """
 
 
-def visible(home: Path, hidden: Iterable[Path]) -> list[str]:
+def visible(homes: Iterable[Path], hidden: Iterable[Path]) -> list[str]:
     """Return the files and folders that can be looked at, without those that are hidden."""
-    away = [Path(name) for name in _HIDDEN]
-    away += [path.resolve() for path in (*hidden, *(home / name for name in _KEYS.split()))]
-    return [*_around(Path("/"), away), *_MACHINE]
+    keys = (home / name for home in homes for name in _KEYS.split())
+    away = {*_HIDDEN, *(os.path.realpath(path) for path in (*hidden, *keys))}
+    above = {str(parent) for path in away for parent in Path(path).parents}
+    return [*_around("/", away, above), *_MACHINE]
 
 
-def _around(folder: Path, away: Sequence[Path]) -> Iterator[str]:
+def _around(folder: str, away: set[str], above: set[str]) -> Iterator[str]:
     """Yield what lies in a folder; of what holds something hidden, only its other parts."""
     try:
-        entries = sorted(folder.iterdir())
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return  # what we cannot look into, it cannot either
     for entry in entries:
-        real = entry.resolve() if entry.is_symlink() else entry
-        if any(path == real or real.is_relative_to(path) for path in away):
-            continue
-        if not any(path.is_relative_to(real) for path in away):
-            yield str(entry)
-        elif real == entry:  # a link that leads there is not needed
-            yield from _around(entry, away)
+        if entry.is_symlink():
+            real = os.path.realpath(entry.path)
+            # A link that leads to or past something hidden is not needed.
+            if real not in above and not _within(real, away):
+                yield entry.path
+        elif entry.path in above and entry.path not in away:
+            yield from _around(entry.path, away, above)
+        elif entry.path not in away:
+            yield entry.path
+
+
+def _within(path: str, away: set[str]) -> bool:
+    return path in away or any(str(parent) in away for parent in Path(path).parents)

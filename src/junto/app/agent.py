@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,8 +61,8 @@ def agent_of(settings: Settings, around: Around) -> Iterator[Tool[Any]]:
         program=program,
         roots=around.roots,
         access=lambda: access_of(settings),
-        base=around.state / "agent",
-        hidden=(around.state,),
+        base=_base(around.state, chosen.user),
+        hidden=(around.state, *_claude_folder()),
         store=around.sessions,
         clean=around.redactor.text,
         environment=os.environ,
@@ -78,6 +79,16 @@ def agent_of(settings: Settings, around: Around) -> Iterator[Tool[Any]]:
         metrics=around.metrics,
     )
     yield claude_code_query(agent, _policy(settings), around.files, settings.jobs.reply_bytes)
+
+
+def _base(state: Path, user: str | None) -> Path:
+    """Return where runs have their folders: where nobody looks, or where another user can be."""
+    return Path(tempfile.gettempdir()) / f"junto-agent-{os.geteuid()}" if user else state / "agent"
+
+
+def _claude_folder() -> list[Path]:
+    folder = os.environ.get("CLAUDE_CONFIG_DIR")
+    return [Path(folder)] if folder else []
 
 
 def _consulting(around: Around) -> "Consulting":

@@ -43,10 +43,12 @@ _OTHER_NUMBERING = 0x40000000
 def new_processes(*, confined: bool) -> bool:
     """Have the next child see and reach no process but its own; all of them end with it."""
     user, group = os.getuid(), os.getgid()
+    if not confined:
+        return False  # what it would see of other processes would have other numbers
     if user == 0:
         return _call("unshare", _NEW_PID) == 0
     # Others need a world of their own for that, in which they are nobody special.
-    if not confined or _call("unshare", _NEW_USER | _NEW_PID) != 0:
+    if _call("unshare", _NEW_USER | _NEW_PID) != 0:
         return False
     with contextlib.suppress(OSError):
         Path("/proc/self/setgroups").write_text("deny")

@@ -115,7 +115,8 @@ def _become(task: dict[str, Any], keeper: int) -> NoReturn:
         if _LINUX and task["confined"]:
             confinement.confine(task)
         first = _handed_on(task["secret"])
-        os.closerange(first, max(256, task["directory"] + 1, task["report"] + 1))
+        used = (task["directory"], task["report"], task["secret"])
+        os.closerange(first, max(256, *(fd + 1 for fd in used)))
         os.execve(task["command"][0], task["command"], task["environment"])  # noqa: S606
     except OSError as error:
         os.write(2, f"{error.strerror}\n".encode())
