@@ -22,7 +22,7 @@ from junto.conversation.history import History
 from junto.domain.conversations import Conversation, ConversationStore, Said
 from junto.domain.ids import new_id
 from junto.domain.messages import Message
-from junto.settings.tree import ContextPolicy
+from junto.settings.choices import ContextPolicy
 from junto.storage.lazily import Lazily
 
 SHORT, LONG = 10, 10_000

@@ -86,7 +86,8 @@ def query(client: StdioClient | HttpClient, prompt: str, **arguments: Any) -> Js
 
 
 def facts(client: StdioClient | HttpClient, tool: str, **arguments: Any) -> Json:
-    return whole(client, tool, **arguments)["structuredContent"]  # type: ignore[no-any-return]
+    found: Json = whole(client, tool, **arguments)["structuredContent"]
+    return found
 
 
 def whole(client: StdioClient | HttpClient, tool: str, **arguments: Any) -> Json:

@@ -44,12 +44,12 @@ class Person:
 
 @asynccontextmanager
 async def connected(
-    home: Path, upstream: ServedUpstream, person: Person | None, era: str
+    home: Path, upstream: ServedUpstream, person: Any, era: Any
 ) -> AsyncIterator[Client]:
     program = shutil.which("junto", path=str(Path(sys.executable).parent)) or "junto"
     variables = environment(home, upstream, JUNTO_AGENT_ALLOWED_TOOLS="[]")
     target = StdioServerParameters(command=program, args=["mcp"], env=variables, cwd=home / "work")
-    async with Client(target, elicitation_callback=person, mode=era) as client:  # type: ignore[arg-type]
+    async with Client(target, elicitation_callback=person, mode=era) as client:
         yield client
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from junto.settings.tree import Agent, AgentOption
+from junto.settings.choices import AgentOption
+from junto.settings.tree import Agent
 from junto.tools.agent import AgentAnswer, AgentOptions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ for _ in range(12):
                 os._exit(0)
         os._exit(0)
 print("forking", flush=True)
-time.sleep(20)
+time.sleep(20)  # so that the shell waits for it
 """
 # Looks into the program that runs it, and at what else it might do as root.
 LOOKS = """

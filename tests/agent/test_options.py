@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from junto.agent.options import Options, Policy, tool_names
 from junto.domain.errors import InvalidInputError, JuntoError, PermissionDeniedError
-from junto.settings.tree import AgentOption, PermissionMode
+from junto.settings.choices import AgentOption, PermissionMode
 
 ALL = frozenset(AgentOption)
 CLOSED = ALL - {AgentOption.ALLOWED_TOOLS}

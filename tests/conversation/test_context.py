@@ -17,7 +17,7 @@ from junto.conversation.context import (
 from junto.conversation.history import History
 from junto.domain.conversations import Conversation, Said
 from junto.domain.messages import Message, Role, Text, Thinking, ToolCall, ToolResult
-from junto.settings.tree import ContextPolicy
+from junto.settings.choices import ContextPolicy
 from junto.storage.sqlite.conversations import SqliteConversations
 from junto.storage.sqlite.database import Database
 from tests.conversation.support import already

@@ -100,7 +100,7 @@ def test_cancelled_on_stdio(tmp_path: Path, upstream: ServedUpstream) -> None:
         for number, (mark, moment) in enumerate(moments("notice"), start=100):
             params = {"name": "claude_code_query", "arguments": work(mark)}
             client.send(request(number, "tools/call", **params))
-            time.sleep(moment)
+            time.sleep(moment)  # at any moment of its work
             client.send(notification("notifications/cancelled", requestId=number))
             ended(client, mark, str(tmp_path))
         checked(client, "cancelled")
@@ -110,7 +110,7 @@ def test_cancelled_over_http(tmp_path: Path, upstream: ServedUpstream) -> None:
     with on_http(tmp_path, upstream) as (client, _):
         for number, (mark, moment) in enumerate(moments("http"), start=100):
             with hung(client, call(work(mark), number)):
-                time.sleep(moment)
+                time.sleep(moment)  # at any moment of its work
                 wish = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
                 body = wish | {"params": {"requestId": number}}
                 assert client.post(body, **{"MCP-Protocol-Version": "2025-06-18"}).status == 202
@@ -122,7 +122,7 @@ def test_hung_up_on(tmp_path: Path, upstream: ServedUpstream) -> None:
     with on_http(tmp_path, upstream) as (client, _):
         for number, (mark, moment) in enumerate(moments("gone"), start=100):
             with hung(client, call(work(mark), number)):
-                time.sleep(moment)
+                time.sleep(moment)  # at any moment of its work
             ended(client, mark, str(tmp_path))
         checked(client, "cancelled")
 
@@ -131,7 +131,7 @@ def test_cancelled_as_a_job(tmp_path: Path, upstream: ServedUpstream) -> None:
     with on_http(tmp_path, upstream) as (client, _):
         for mark, moment in moments("job"):
             id_ = query(client, background=True, **work(mark))["jobId"]
-            time.sleep(moment)
+            time.sleep(moment)  # at any moment of its work
             facts(client, "job", jobId=id_, action="cancel")
             ended(client, mark, str(tmp_path))
         checked(client, "cancelled")
@@ -172,7 +172,7 @@ def test_the_server_is_ended(
     for mark, moment in moments(number.name):
         with on_stdio(tmp_path, upstream) as client:
             id_ = query(client, background=True, **work(mark))["jobId"]
-            time.sleep(moment)
+            time.sleep(moment)  # at any moment of its work
             client.process.send_signal(number)
             client.process.wait(30)
         gone(mark, str(tmp_path))

@@ -7,9 +7,9 @@ import pytest
 from junto.domain.errors import ConfigurationError
 from junto.settings import Loaded, load
 from junto.settings.aliases import ALIASES
+from junto.settings.choices import ContextPolicy, LogOutput, PermissionMode
 from junto.settings.leaves import leaves
 from junto.settings.showing import value_at
-from junto.settings.tree import ContextPolicy, LogOutput, PermissionMode
 
 
 def loaded(tmp_path: Path, /, **variables: str) -> Loaded:

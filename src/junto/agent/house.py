@@ -40,7 +40,7 @@ class Consulting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Errand:
     """What the program is started for."""
 
     options: Options
@@ -85,7 +85,7 @@ class House:
     @contextlib.asynccontextmanager
     async def started(
         self,
-        job: Job,
+        errand: Errand,
         heard: Callable[[dict[str, Any]], None],
         decider: Callable[[Any], Any],
         stop: asyncio.Event,
@@ -104,10 +104,10 @@ class House:
         async with contextlib.AsyncExitStack() as stack:
             async with self._turn(stop):
                 scratch = await stack.enter_async_context(self._scratch())
-                await asyncio.to_thread(self._lay_out, scratch, job, sdk)
-                process = await stack.enter_async_context(self._process(scratch, job))
+                await asyncio.to_thread(self._lay_out, scratch, errand, sdk)
+                process = await stack.enter_async_context(self._process(scratch, errand))
                 pipe = Pipe(process, heard)
-                options = self._sdk_options(sdk, scratch, job, decider(sdk))
+                options = self._sdk_options(sdk, scratch, errand, decider(sdk))
                 client = sdk.ClaudeSDKClient(options, transport=pipe)
                 stack.push_async_callback(_parted, client)
                 try:
@@ -136,35 +136,37 @@ class House:
         finally:
             await surely(asyncio.to_thread(folder.remove))
 
-    def _lay_out(self, scratch: Path, job: Job, sdk: Any) -> None:
+    def _lay_out(self, scratch: Path, errand: Errand, sdk: Any) -> None:
         """Put what the program needs into its folder."""
-        if job.resumed:
+        if errand.resumed:
             project = (
-                scratch / "config" / "projects" / sdk.project_key_for_directory(job.session.cwd)
+                scratch / "config" / "projects" / sdk.project_key_for_directory(errand.session.cwd)
             )
-            lay_out(job.lines, job.resumed, project)
-        if job.options.append_system_prompt:
-            _instructions(scratch).write_text(job.options.append_system_prompt, encoding="utf-8")
+            lay_out(errand.lines, errand.resumed, project)
+        if errand.options.append_system_prompt:
+            _instructions(scratch).write_text(errand.options.append_system_prompt, encoding="utf-8")
         if user := program.user_named(self.user):
             for path in (scratch, *scratch.rglob("*")):
                 os.chown(path, user.pw_uid, user.pw_gid)
 
     @contextlib.asynccontextmanager
-    async def _process(self, scratch: Path, job: Job) -> AsyncIterator[asyncio.subprocess.Process]:
+    async def _process(
+        self, scratch: Path, errand: Errand
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
         user, access = program.user_named(self.user), self.access()
         homes = program.homes(self.environment, user)
         readable = await asyncio.to_thread(visible, homes, (self.base, *self.hidden))
         roots = [str(root) for root in self.roots.folders]
         call = Call(
-            options=job.options,
+            options=errand.options,
             roots=roots,
-            session=job.session.id,
-            resumed=job.resumed,
-            instructions=_instructions(scratch) if job.options.append_system_prompt else None,
+            session=errand.session.id,
+            resumed=errand.resumed,
+            instructions=_instructions(scratch) if errand.options.append_system_prompt else None,
             consulting=self.consulting.tools if self.consulting else (),
         )
         with (
-            self.roots.opened(job.session.cwd, os.O_RDONLY | os.O_DIRECTORY) as directory,
+            self.roots.opened(errand.session.cwd, os.O_RDONLY | os.O_DIRECTORY) as directory,
             _readable(access.secret) as secret,
         ):
             task = Task(
@@ -182,14 +184,14 @@ class House:
             async with kept(task, spoken_to=True, longest_line=LONGEST_LINE) as process:
                 yield process
 
-    def _sdk_options(self, sdk: Any, scratch: Path, job: Job, decide: Any) -> Any:
+    def _sdk_options(self, sdk: Any, scratch: Path, errand: Errand, decide: Any) -> Any:
         """Return what the SDK must know; what the program must is in its arguments."""
         servers = {}
         if self.consulting:
             server = self.consulting.server()
             servers["junto"] = {"type": "sdk", "name": "junto", "instance": server}
         return sdk.ClaudeAgentOptions(
-            cwd=job.session.cwd,
+            cwd=errand.session.cwd,
             can_use_tool=decide,
             mcp_servers=servers,
             verbatim_prompts=True,

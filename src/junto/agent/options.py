@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from junto.domain.errors import InvalidInputError, PermissionDeniedError
-from junto.settings.tree import AgentOption, PermissionMode
+from junto.settings.choices import AgentOption, PermissionMode
 
 # Every tool that people know by name; a rule may follow, as in `Bash(git *)`.
 _TOOLS = """

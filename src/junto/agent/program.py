@@ -18,7 +18,8 @@ from junto.work.processes import User
 if TYPE_CHECKING:
     from pwd import struct_passwd
 
-# What programs need to find themselves at home; nothing in it is a secret.
+# What programs need to find themselves at home. Of these only a proxy's address may hold a
+# password, and without it there would be no way out.
 _KEPT = """
 USER LOGNAME SHELL PATH LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES TZ
 SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS

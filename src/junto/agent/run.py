@@ -17,6 +17,8 @@ from junto.work.tasks import Stopped, begun, beside, unless
 
 # How long the program may take to say how it was interrupted.
 _INTERRUPT_SECONDS = 2.0
+# So many failures in a row, with no message between them, are an end.
+_MOST_BARREN = 100
 
 Content = list[dict[str, Any]]
 
@@ -175,12 +177,15 @@ class Run:
 
     async def _drained(self, client: Client) -> None:
         """Take what the SDK has parsed until the program ends; all of it was heard before."""
-        while not self._ended:
+        barren = 0
+        while barren < _MOST_BARREN:
+            barren += 1
             # What it cannot parse is no reason to stop; an end is told as an error, and then ends.
             with contextlib.suppress(Exception):
                 async for _ in client.receive_messages():
-                    pass
-                self._ended = True
+                    barren = 0
+                break
+        self._ended = True
         self._news.set()
 
     async def _interrupted(self, client: Client) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from junto.agent.bundles import Bundle, bundle, failure
 from junto.agent.course import Course
-from junto.agent.house import House, Job
+from junto.agent.house import Errand, House
 from junto.agent.options import Options
 from junto.agent.permissions import Gate
 from junto.agent.places import Places
@@ -56,9 +56,9 @@ class Agent:
         """
         curfew = Curfew()
         async with self._held(order, curfew):
-            job = await self._job(order, options)
+            errand = await self._errand(order, options)
             async with self.places.taken(lambda before: voice.notes(_waiting(before))):
-                return await self._supervised(order, job, voice, curfew)
+                return await self._supervised(order, errand, voice, curfew)
 
     @contextlib.asynccontextmanager
     async def _held(self, order: Order, curfew: Curfew) -> AsyncIterator[None]:
@@ -91,14 +91,14 @@ class Agent:
                 if not await self._hold(session, holder):
                     curfew.falls(Ending.TAKEN)
 
-    async def _job(self, order: Order, options: Options) -> Job:
+    async def _errand(self, order: Order, options: Options) -> Errand:
         """Return what to start: in a new session, in one that is known, or on a branch of it."""
         now = time.time()
         new = str(uuid.uuid4())
         if order.session is None:
             cwd = self.house.folder(options.cwd)
             session = Session(id=new, owner=order.owner, cwd=cwd, cost=0, created=now, updated=now)
-            return Job(options=options, session=session)
+            return Errand(options=options, session=session)
         known = await self.store.find(order.owner, order.session)
         lines = await self.store.lines(order.session) if known else ()
         if known is None or not lines:
@@ -110,13 +110,15 @@ class Agent:
         session = replace(known, cwd=cwd, updated=now)
         if order.fork:
             session = replace(session, id=new, created=now)
-        return Job(options=options, session=session, resumed=known.id, lines=lines)
+        return Errand(options=options, session=session, resumed=known.id, lines=lines)
 
-    async def _supervised(self, order: Order, job: Job, voice: Voice, curfew: Curfew) -> Bundle:
+    async def _supervised(
+        self, order: Order, errand: Errand, voice: Voice, curfew: Curfew
+    ) -> Bundle:
         """Run in a task of its own; whoever stops this only asks that one to end."""
         loop = asyncio.get_running_loop()
-        clock = loop.call_later(job.options.seconds, curfew.falls, Ending.LATE)
-        work = begun(self._measured(order, job, voice, curfew))
+        clock = loop.call_later(errand.options.seconds, curfew.falls, Ending.LATE)
+        work = begun(self._measured(order, errand, voice, curfew))
         work.add_done_callback(lambda _: clock.cancel())
         try:
             came, error = await asyncio.shield(work)
@@ -132,12 +134,12 @@ class Agent:
         return came
 
     async def _measured(
-        self, order: Order, job: Job, voice: Voice, curfew: Curfew
+        self, order: Order, errand: Errand, voice: Voice, curfew: Curfew
     ) -> tuple[Bundle, JuntoError | None]:
         started, status, turns, cost = time.monotonic(), "Crash", 0, None
         self.metrics.agent_began()
         try:
-            came, error = await self._worked(order, job, voice, curfew)
+            came, error = await self._worked(order, errand, voice, curfew)
             status, turns, cost = error.code if error else "ok", came.turns, came.cost
         except JuntoError as failed:
             status = failed.code
@@ -148,21 +150,21 @@ class Agent:
             seconds = time.monotonic() - started
             self.metrics.agent_ended(status, seconds, turns, cost or 0.0)
             facts = {"status": status, "turns": turns, "cost": cost, "seconds": round(seconds, 1)}
-            _record(order, job, facts)
+            _record(order, errand, facts)
 
     async def _worked(
-        self, order: Order, job: Job, voice: Voice, curfew: Curfew
+        self, order: Order, errand: Errand, voice: Voice, curfew: Curfew
     ) -> tuple[Bundle, JuntoError | None]:
-        options, session = job.options, job.session
+        options, session = errand.options, errand.session
         course = Course(options.max_messages, options.include_system_messages, self.house.clean)
         run = Run(content=order.content, course=course, voice=voice, session=session)
         gate = Gate(voice, course, session.cwd, self.house.clean)
         started = time.monotonic()
         voice.notes("starting Claude Code")
-        await self._begun(job)
+        await self._begun(errand)
         complaints = ""
         try:
-            starting = self.house.started(job, run.hears, gate.decider, curfew.stop)
+            starting = self.house.started(errand, run.hears, gate.decider, curfew.stop)
             async with starting as (client, pipe):
                 ending = await run.driven(client, curfew)
                 complaints = self.house.clean(pipe.complaints)
@@ -179,17 +181,17 @@ class Agent:
             await self.store.spent(session.id, session.cost + came.cost, time.time())
         return came, error
 
-    async def _begun(self, job: Job) -> None:
-        await self.store.begin(job.session)
-        if job.resumed not in (None, job.session.id):
-            await self.store.append(job.session.id, _moved(job), time.time())
+    async def _begun(self, errand: Errand) -> None:
+        await self.store.begin(errand.session)
+        if errand.resumed not in (None, errand.session.id):
+            await self.store.append(errand.session.id, _moved(errand), time.time())
 
 
-def _moved(job: Job) -> list[Line]:
+def _moved(errand: Errand) -> list[Line]:
     """Return a transcript as that of the branch."""
     return [
-        replace(line, text=line.text.replace(job.resumed or "", job.session.id))
-        for line in job.lines
+        replace(line, text=line.text.replace(errand.resumed or "", errand.session.id))
+        for line in errand.lines
     ]
 
 
@@ -231,7 +233,7 @@ def no_start(error: OSError) -> JuntoError:
     return ExecutionError(f"Claude Code could not be started: {error.strerror or error}.")
 
 
-def _record(order: Order, job: Job, facts: Mapping[str, Any]) -> None:
+def _record(order: Order, errand: Errand, facts: Mapping[str, Any]) -> None:
     if _audit.wanted:
-        mode = job.options.permission_mode
-        _audit.info("agent run", caller=order.owner, session=job.session.id, mode=mode, **facts)
+        mode = errand.options.permission_mode
+        _audit.info("agent run", caller=order.owner, session=errand.session.id, mode=mode, **facts)

@@ -19,8 +19,9 @@ from junto.providers.deferred import Deferred
 from junto.providers.provider import Provider
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
+from junto.settings.choices import LogOutput, Reach
 from junto.settings.showing import secrets_in
-from junto.settings.tree import LogOutput, Reach, Settings
+from junto.settings.tree import Settings
 from junto.telemetry.logs import Log, Sinks, logging_to
 from junto.telemetry.metrics import Metrics
 from junto.tools.guard import Guard

@@ -14,7 +14,8 @@ from junto.domain.sessions import SessionStore
 from junto.kit.attachments import Attachments
 from junto.security.paths import Roots
 from junto.security.secrets import Redactor
-from junto.settings.tree import PermissionMode, Settings
+from junto.settings.choices import PermissionMode
+from junto.settings.tree import Settings
 from junto.telemetry.metrics import Metrics
 from junto.tools.registry import Registry
 from junto.tools.tool import Tool

@@ -11,8 +11,9 @@ from junto.kit.files import Files
 from junto.security.commands import SAFE, Commands, Rule
 from junto.security.paths import Roots
 from junto.security.secrets import Redactor
+from junto.settings.choices import Reach
 from junto.settings.entries import CommandEntry
-from junto.settings.tree import Reach, Settings
+from junto.settings.tree import Settings
 from junto.settings.tree import Tools as ToolSettings
 from junto.tools.commands import execute_command
 from junto.tools.files import delete_file, get_file_info, list_files, read_file, write_file

@@ -16,8 +16,8 @@ from junto.kit.attachments import Attachments
 from junto.kit.files import Files
 from junto.security.paths import Roots
 from junto.settings import Loaded
+from junto.settings.choices import Reach
 from junto.settings.showing import as_facts
-from junto.settings.tree import Reach
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
 from junto.tools.files import file_template

@@ -18,7 +18,8 @@ from junto.app import log_directory, state_directory
 from junto.app.models import catalog_of
 from junto.domain.errors import JuntoError
 from junto.settings import Loaded
-from junto.settings.tree import LogOutput, Settings
+from junto.settings.choices import LogOutput
+from junto.settings.tree import Settings
 
 _ROUND_TRIP_SECONDS = 30
 _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}

@@ -6,7 +6,7 @@ from junto.conversation.context import Exchange, exchange_tokens, exchanges, hea
 from junto.conversation.context import token_budget as within
 from junto.domain.conversations import Conversation, ConversationStore, Said
 from junto.domain.messages import Message, Thinking
-from junto.settings.tree import ContextPolicy
+from junto.settings.choices import ContextPolicy
 
 _FIRST_PAGE, _LARGEST_PAGE = 4, 64
 

@@ -14,10 +14,7 @@ from typing import Any
 from junto.domain.errors import ExecutionError, NotFoundError, SecurityError, TimeLimitError
 from junto.security.commands import Allowed, Commands
 from junto.security.paths import Roots
-from junto.telemetry.logs import Log
 from junto.work.processes import Task, kept
-
-_log = Log.of("kit")
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin"
 # What every program may look at; nothing of anybody's is in there.

@@ -1,6 +1,7 @@
 """The tool `claude_code_query`: work done by Claude Code."""
 
 import asyncio
+import base64
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from junto.agent.service import Agent
 from junto.domain.errors import InvalidInputError, JuntoError
 from junto.domain.messages import Document, Image, Message, Text
 from junto.jobs.running import Running
-from junto.settings.tree import AgentOption, PermissionMode
+from junto.settings.choices import AgentOption, PermissionMode
 from junto.tools.asking import can_choose, chosen
 from junto.tools.parts import Files, Parts, message_of
 from junto.tools.tool import Arguments, Call, Group, Hints, LongArguments, Result, Tool
@@ -143,14 +144,7 @@ class _Voice:
             self._job.uses(usage)
 
     def keeps(self, facts: Mapping[str, Any]) -> None:
-        answer = _answer(facts, self.most_bytes)
-        self._job.keeps(
-            {
-                "content": [{"type": "text", "text": answer.text()}],
-                "structuredContent": answer.model_dump(mode="json", by_alias=True),
-                "isError": True,
-            }
-        )
+        self._job.keeps(_answer(facts, self.most_bytes).wire(failed=True))
 
     async def permits(self, question: str) -> Permission:
         if not can_choose(self.call):
@@ -183,8 +177,6 @@ def _session(given: str | None) -> str | None:
 
 def _content(message: Message) -> Content:
     """Return what the user says as Claude Code takes it."""
-    import base64
-
     content: Content = []
     for part in message.parts:
         match part:

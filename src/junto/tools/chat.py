@@ -42,10 +42,6 @@ class UsedTokens(Result):
             cost_usd=None if reply.cost is None else float(reply.cost),
         )
 
-    def facts(self) -> dict[str, Any]:
-        """Return it as a job keeps it."""
-        return self.model_dump(by_alias=True, exclude_none=True)
-
     def line(self) -> str:
         """Return it in a few words."""
         cost = "" if self.cost_usd is None else f", ${self.cost_usd:.6f}"

@@ -190,8 +190,4 @@ def _known(off: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:
 def _wire(answer: Answer) -> WireResult:
     if isinstance(answer, CallToolResult | InputRequiredResult):
         return answer
-    return {
-        "content": [{"type": "text", "text": answer.text()}],
-        "structuredContent": answer.model_dump(mode="json", by_alias=True, exclude_none=True),
-        "isError": False,
-    }
+    return answer.wire()

@@ -63,7 +63,19 @@ class Result(BaseModel):
 
     def text(self) -> str:
         """Return the result for a reader who sees nothing else."""
-        return json.dumps(self.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return json.dumps(self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Return the result for a program."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def wire(self, *, failed: bool = False) -> dict[str, Any]:
+        """Return the result as the protocol sends it."""
+        return {
+            "content": [{"type": "text", "text": self.text()}],
+            "structuredContent": self.facts(),
+            "isError": failed,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,14 +87,14 @@ async def kept(
     try:
         yield process
     finally:
-        await surely(stopped(process))
+        await surely(_stopped(process))
 
 
 async def _stopped_once_started(spawning: "asyncio.Task[asyncio.subprocess.Process]") -> None:
-    await stopped(await spawning)
+    await _stopped(await spawning)
 
 
-async def stopped(process: asyncio.subprocess.Process) -> None:
+async def _stopped(process: asyncio.subprocess.Process) -> None:
     """Have the keeper end everything, which it does in a moment; it alone can."""
     if process.returncode is not None:
         return
