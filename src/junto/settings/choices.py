@@ -37,6 +37,15 @@ class Reach(StrEnum):
     ALL = "all"
 
 
+class Trust(StrEnum):
+    """How far a source is trusted: what ranks higher, lower, or is not shown at all."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+    NONE = "none"
+
+
 class PermissionMode(StrEnum):
     """How far a coding agent may go without asking."""
 

@@ -12,6 +12,7 @@ from junto.settings.choices import (
     LogOutput,
     PermissionMode,
     Reach,
+    Trust,
 )
 from junto.settings.entries import CommandEntry, ModelEntry, Section, ServerEntry, branch
 from junto.settings.kinds import (
@@ -203,6 +204,36 @@ class Jobs(Section):
     )
 
 
+class Knowledge(Section):
+    """The search over documents, notes and conversations."""
+
+    embeddings: str = Field(
+        "embedded",
+        min_length=1,
+        description="what finds by meaning: embedded, off, or a provider's model such as "
+        "openai/text-embedding-3-small",
+    )
+    threads: int | None = Field(
+        None, ge=1, le=512, description="threads it computes with; all cores but one if unset"
+    )
+    exact_up_to: int = Field(
+        100_000, ge=0, description="passages in SQLite above which an index is built for vectors"
+    )
+    largest_file: int = Field(
+        32 * 1024 * 1024, ge=1, description="the largest file or page that is read, in bytes"
+    )
+    threshold: float = Field(
+        0, ge=0, le=1, description="the least score of a result, of 1 for the first by all measures"
+    )
+    similarity: float = Field(
+        0.2, ge=-1, le=1, description="the least likeness of a result without the words"
+    )
+    trust: dict[str, Trust] = Field(
+        default_factory=dict,
+        description="how far sources are trusted, by patterns of addresses; the first that fits",
+    )
+
+
 class Tools(Section):
     """Which tools clients see, and how far those reach that work on this machine."""
 
@@ -317,6 +348,7 @@ class Settings(Section):
     conversations: Conversations = branch()
     jobs: Jobs = branch()
     agent: Agent = branch()
+    knowledge: Knowledge = branch()
     tools: Tools = branch()
     servers: tuple[ServerEntry, ...] = Field(
         (), description="other MCP servers, whose tools models may use"

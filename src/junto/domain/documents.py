@@ -1,0 +1,212 @@
+"""Documents that can be searched, the passages they are cut into, and who keeps them."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+# The owner of what every caller may see.
+EVERYONE = ""
+
+
+class Source(StrEnum):
+    """Where a document comes from."""
+
+    DOCUMENTS = "documents"
+    NOTES = "notes"
+    CONVERSATIONS = "conversations"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Something to be found; its text is kept apart."""
+
+    id: str
+    owner: str
+    source: Source
+    url: str
+    title: str
+    kind: str  # markdown, code, pdf, …
+    digest: str  # of the content as it was read
+    size: int  # in bytes, as it was read
+    modified: float  # when the content was changed, in seconds
+    indexed: float  # when it was read
+    length: int  # of its text, in characters
+    folder: str = ""  # the address of the folder around it, if there is one
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a document's text, from `start` to `end`, and the headings above it."""
+
+    start: int
+    end: int
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document as it is put into the store."""
+
+    document: Document
+    text: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What tells whether a document has changed since it was read."""
+
+    id: str
+    digest: str
+    size: int
+    modified: float
+    indexed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is searched: whose documents, and which of them."""
+
+    owner: str
+    sources: tuple[Source, ...] = ()  # all, if empty
+    kinds: tuple[str, ...] = ()
+    path: str | None = None  # part of the address
+    after: float | None = None  # changed then or later
+    before: float | None = None  # changed earlier
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A passage that was found: its key in the store, and how well it fits by one measure."""
+
+    key: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A part of a document, to be shown."""
+
+    key: int
+    document: Document
+    start: int
+    end: int
+    path: tuple[str, ...]
+    text: str
+    # For a message: who said it, where, and in which conversation.
+    role: str | None = None
+    position: int | None = None
+    conversation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A passage without a vector yet."""
+
+    key: int
+    text: str  # its headings and its words
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What makes vectors, by name, and how long they are."""
+
+    name: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stock:
+    """How much of a source there is."""
+
+    source: Source
+    documents: int
+    passages: int
+    characters: int
+
+
+class DocumentStore(Protocol):
+    """Keeps documents, and finds passages by words and by meaning.
+
+    Vectors are bytes: numbers of four bytes, little end first, of length one.
+    """
+
+    async def keep(self, entries: Sequence[Entry]) -> None:
+        """Put documents in, each in the place of the one with its id, in one step."""
+        ...
+
+    async def absorb(self, most: int) -> int:
+        """Take in messages that were said and are not searchable yet; return how many."""
+        ...
+
+    async def known(self, owner: str, folder: str) -> Mapping[str, Known]:
+        """Return what is known of the documents right in a folder, by address."""
+        ...
+
+    async def known_at(self, owner: str, url: str) -> Known | None:
+        """Return what is known of the document at an address."""
+        ...
+
+    def folders(self, owner: str, beneath: str) -> AsyncIterator[str]:
+        """Yield the folders at and beneath an address that have documents."""
+        ...
+
+    async def confirm(self, owner: str, ids: Sequence[str], modified: Sequence[float]) -> None:
+        """Note that documents were touched and have not changed."""
+        ...
+
+    async def forget(self, owner: str, ids: Sequence[str]) -> int:
+        """Remove documents; return how many there were."""
+        ...
+
+    async def find(self, owner: str, id_or_url: str) -> Document | None:
+        """Return a document that `owner` may see."""
+        ...
+
+    async def text(self, owner: str, id_: str, start: int, end: int) -> str:
+        """Return a part of the text of a document that `owner` may see."""
+        ...
+
+    async def listed(self, owner: str, after: str, limit: int) -> tuple[Document, ...]:
+        """Return documents whose address comes after `after`, by address."""
+        ...
+
+    async def stock(self, owner: str) -> tuple[Stock, ...]:
+        """Return how much there is that `owner` may see."""
+        ...
+
+    async def by_words(self, scope: Scope, phrases: Sequence[str], most: int) -> tuple[Match, ...]:
+        """Return passages with these words, the best first."""
+        ...
+
+    async def by_meaning(
+        self, scope: Scope, model: Model, vector: bytes, most: int
+    ) -> tuple[Match, ...]:
+        """Return passages whose vectors are near, the nearest first; the score is the cosine."""
+        ...
+
+    async def passages(self, keys: Sequence[int]) -> Mapping[int, Passage]:
+        """Return passages by key; some may be gone."""
+        ...
+
+    async def waiting(self, model: Model, most: int) -> tuple[Waiting, ...]:
+        """Return passages that have no vector of this model."""
+        ...
+
+    async def left(self, model: Model) -> int:
+        """Return how many passages have no vector of this model."""
+        ...
+
+    async def place(self, model: Model, vectors: Mapping[int, bytes]) -> None:
+        """Keep vectors, by the key of their passage; those of passages that are gone are not."""
+        ...
+
+    async def tidy(self, model: Model) -> int:
+        """Drop the vectors of all other models; return how many there were."""
+        ...
+
+    async def hold(self, name: str, holder: str, until: float, now: float) -> bool:
+        """Have a piece of work for `holder` alone until then; tell whether nobody else has it."""
+        ...
