@@ -4,7 +4,6 @@ import asyncio
 import ipaddress
 import itertools
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +14,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
 from junto.domain.errors import InputOutputError, JuntoError, NetworkError, SecurityError
-from junto.kit.readable import readable
 from junto.kit.web import fetched
 from tests.clients import Remark
 
@@ -214,32 +212,3 @@ async def test_a_page_may_be_only_so_large_however_it_comes() -> None:
         for page in (url, f"{url}/bomb"):
             with pytest.raises(InputOutputError, match="larger"):
                 await fetched(page, 100_000)
-
-
-def test_a_page_is_made_readable() -> None:
-    html = """<html><head><title>T</title><style>x{}</style></head><body>
-    <nav>Menu</nav><h1>Big  news</h1><p>One <b>bold</b>
-    word &amp; a <a href="https://example.org/x">link</a>.</p><ul><li>first<li>second</ul>
-    <script>alert("no")</script><pre>  kept
-      as is</pre><table><tr><td>a<td>b</table></body>"""
-
-    text = readable(html)
-
-    assert "# Big news" in text
-    assert "One bold word & a link (https://example.org/x)." in text
-    assert "- first\n- second" in text
-    assert "alert" not in text
-    assert "x{}" not in text
-    assert "| a | b" in text
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["<div>", "<", "<a ", "<!--", "<![", "<a href='", "<script>", "<p>&lt;", "&#", "</", "<x" * 50],
-)
-def test_a_hostile_page_takes_no_time_to_speak_of(piece: str) -> None:
-    before = time.process_time()
-
-    assert isinstance(readable(piece * (500_000 // len(piece))), str)
-    # Quadratic time would be minutes; the processor's clock does not mind a busy machine.
-    assert time.process_time() - before < 10

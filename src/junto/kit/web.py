@@ -1,7 +1,6 @@
 """Fetching from the public web, and from nowhere else."""
 
 import asyncio
-import re
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,11 +12,11 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
+from junto.domain.alphabets import declared
 from junto.domain.errors import InputOutputError, NetworkError, SecurityError, TimeLimitError
 from junto.security.addresses import is_public
 from junto.security.urls import WEB, check_url
 
-_CHARSET = re.compile(r"charset=[\"']?([\w-]{1,40})", re.IGNORECASE)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
 _SECONDS = 10.0
@@ -58,11 +57,7 @@ class Page:
 
     def text(self) -> str:
         """Return the body as text, in the alphabet that it says it is written in."""
-        found = _CHARSET.search(self.content_type)
-        try:
-            return self.body.decode(found[1] if found else "utf-8", "replace")
-        except (LookupError, ValueError):
-            return self.body.decode("utf-8", "replace")
+        return self.body.decode(declared(self.content_type) or "utf-8", "replace")
 
 
 async def fetched(

@@ -15,7 +15,7 @@ _TEXTS = ("text/", "application/json", "application/xml", "application/javascrip
 class WebArguments(Arguments):
     """Arguments of `http_get`."""
 
-    url: str = Field(description="On the public web.")
+    url: str
     readable: bool = Field(default=False, description="A page as plain text.")
 
 
@@ -38,7 +38,7 @@ def http_get(most_bytes: int) -> Tool[WebArguments]:
     """Return the tool that fetches from the public web."""
 
     async def run(arguments: WebArguments, _call: Call) -> WebPage:
-        from junto.kit.readable import readable  # for those who fetch something
+        from junto.domain.pages import readable  # for those who fetch something
         from junto.kit.web import fetched
 
         page = await fetched(arguments.url)
