@@ -1,0 +1,1 @@
+"""Files of many formats as text, whatever their bytes are."""
