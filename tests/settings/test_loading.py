@@ -236,6 +236,12 @@ def test_a_variable_cannot_smuggle_yaml_into_the_file(tmp_path: Path) -> None:
     assert settings.http.port == 32701
 
 
+def test_off_means_off_although_yaml_takes_it_for_a_truth_value(tmp_path: Path) -> None:
+    write(tmp_path, "knowledge: {embeddings: off}")
+
+    assert loaded(tmp_path).settings.knowledge.embeddings == "off"
+
+
 @pytest.mark.feature("F211")
 def test_lists_and_objects_are_json_in_the_environment(tmp_path: Path) -> None:
     models = json.dumps([{"id": "a", "contextWindow": 10}, {"id": "b"}])

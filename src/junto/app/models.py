@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from junto.domain.limits import Account, Ledger, Rate, RateLimiter
 from junto.providers.catalog.catalog import Access, Catalog
 from junto.providers.catalog.lists import ModelLists
-from junto.providers.catalog.reading import accesses, embedded_offer, engine_threads, offers
+from junto.providers.catalog.reading import accesses, embedded_offer, offers, threads_of
 from junto.providers.provider import Provider
 from junto.security.personal import without_personal
 from junto.security.secrets import Redactor
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from junto.providers.opening import EngineChoice, Ways
     from junto.providers.pipeline.cache import AnswerCache
     from junto.providers.pipeline.council import Care
+    from junto.providers.wiring.wire import Patience
 
 
 def catalog_of(settings: Settings, state: Path) -> Catalog:
@@ -126,15 +127,21 @@ def _care(settings: Settings) -> "Care":
 
 def _ways(settings: Settings, state: Path) -> "Ways":
     from junto.providers.opening import Ways
-    from junto.providers.wiring.wire import Patience
 
-    answers = settings.answers
     return Ways(
-        patience=Patience(connect=answers.connect, read=answers.silence, total=answers.timeout),
+        patience=patience_of(settings),
         bedrock=settings.providers.bedrock,
         vertex=settings.providers.vertex,
         engine=_engine(settings, state),
     )
+
+
+def patience_of(settings: Settings) -> "Patience":
+    """Return how long providers are waited for."""
+    from junto.providers.wiring.wire import Patience
+
+    answers = settings.answers
+    return Patience(connect=answers.connect, read=answers.silence, total=answers.timeout)
 
 
 def _engine(settings: Settings, state: Path) -> "EngineChoice | None":
@@ -148,7 +155,7 @@ def _engine(settings: Settings, state: Path) -> "EngineChoice | None":
         weights=Weights(state / "weights", chosen.model),
         runtime=runtime_directory(),
         context=chosen.context_window,
-        threads=engine_threads(chosen),
+        threads=threads_of(chosen),
         idle=chosen.idle,
     )
 

@@ -17,6 +17,11 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def _off(value: Any) -> Any:
+    # In YAML a bare `off` is a truth value.
+    return "off" if value is False else value
+
+
 def split(value: Any) -> Any:
     """Read `a, b` as a list, since an environment variable has no other way to say it."""
     if isinstance(value, str):
@@ -51,6 +56,7 @@ Duration = Annotated[
         ge=0, allow_inf_nan=False, json_schema_extra={"takes": "a duration such as 90s, 12h or 30d"}
     ),
 ]
+MayBeOff = Annotated[str, BeforeValidator(_off)]
 Folder = Annotated[Path, AfterValidator(_folder)]
 Folders = Annotated[tuple[Folder, ...], BeforeValidator(split)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split)]

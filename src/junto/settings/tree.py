@@ -20,6 +20,7 @@ from junto.settings.kinds import (
     Duration,
     Folder,
     Folders,
+    MayBeOff,
     Names,
     Port,
     Region,
@@ -207,7 +208,7 @@ class Jobs(Section):
 class Knowledge(Section):
     """The search over documents, notes and conversations."""
 
-    embeddings: str = Field(
+    embeddings: MayBeOff = Field(
         "embedded",
         min_length=1,
         description="what finds by meaning: embedded, off, or a provider's model such as "

@@ -17,7 +17,7 @@ from junto.providers.catalog.catalog import Access, Offer, Route
 from junto.providers.catalog.known import KNOWN, Dialect, Known
 from junto.providers.catalog.traits import capabilities
 from junto.settings.entries import CapabilityEntry, ModelEntry, PriceEntry
-from junto.settings.tree import Embedded, Providers
+from junto.settings.tree import Embedded, Knowledge, Providers
 
 _BLANK = re.compile(r"[\s\x00-\x1f]")
 EMBEDDED_ID = "smollm2-135m"
@@ -161,6 +161,6 @@ def embedded_offer(settings: Embedded) -> Offer | None:
     )
 
 
-def engine_threads(settings: Embedded) -> int:
-    """Return how many threads the engine computes with: one core is left to everybody else."""
+def threads_of(settings: Embedded | Knowledge) -> int:
+    """Return how many threads to compute with: one core is left to everybody else."""
     return settings.threads or max(1, (os.cpu_count() or 2) - 1)

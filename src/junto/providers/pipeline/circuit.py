@@ -1,8 +1,8 @@
 """Leaving a provider alone for a while after it has failed again and again."""
 
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 
 from typing_extensions import override
@@ -54,6 +54,24 @@ class Circuit:
         self._failures += 1
         if self._failures >= self.threshold:
             self._opened = self.now()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Let what is asked in the block through, and note how it ends.
+
+        Raises:
+            NetworkError: the provider is being left alone.
+        """
+        self.check()
+        try:
+            yield
+        except (NetworkError, TimeLimitError):
+            self.failed()
+            raise
+        except BaseException:
+            self.undecided()
+            raise
+        self.succeeded()
 
 
 @dataclass(frozen=True, slots=True)

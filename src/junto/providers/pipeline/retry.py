@@ -22,6 +22,16 @@ def backoff(attempt: int, chance: Callable[[], float] = random.random) -> float:
     return min(_LONGEST_WAIT, 2.0**attempt) * (0.5 + chance() / 2)
 
 
+def pause_after(
+    error: JuntoError, attempt: int, retries: int, wait: Callable[[int], float] = backoff
+) -> float | None:
+    """Return the seconds to wait before asking again, or None where that is of no use."""
+    if isinstance(error, NoRoomError) or not error.retryable or attempt >= retries:
+        return None  # where there was no room, it has waited already
+    pause = max(wait(attempt), error.retry_after or 0)
+    return pause if pause <= _LONGEST_WAIT else None
+
+
 @dataclass(frozen=True, slots=True)
 class Retrying(Provider):
     """Ask again after a passing failure, as long as nothing of the answer has gone up yet."""
@@ -40,12 +50,9 @@ class Retrying(Provider):
                     async for event in events:
                         started = started or not isinstance(event, Waiting)
                         yield event
-            except NoRoomError:
-                raise  # it has waited already
             except JuntoError as error:
-                pause = max(self.wait(attempt), error.retry_after or 0)
-                hopeless = not error.retryable or pause > _LONGEST_WAIT
-                if started or hopeless or attempt == self.retries:
+                pause = pause_after(error, attempt, self.retries, self.wait)
+                if started or pause is None:
                     raise
                 _log.info("asking again", model=question.model, code=error.code, seconds=pause)
             else:

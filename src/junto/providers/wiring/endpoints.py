@@ -17,6 +17,11 @@ def chat_endpoint(route: Route) -> Endpoint:
     return _endpoint(route, path)
 
 
+def embedding_endpoint(route: Route) -> Endpoint:
+    """Return where a model turns texts into vectors."""
+    return _endpoint(route, "embeddings")
+
+
 def list_endpoint(route: Route) -> Endpoint:
     """Return where a provider lists its models."""
     endpoint = _endpoint(route, "models")

@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -57,7 +58,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Streams of events from providers, over shared connections."""
+    """Streams of events and whole documents from providers, over shared connections."""
 
     session: aiohttp.ClientSession
 
@@ -89,13 +90,7 @@ class Wire:
             JuntoError: the provider refused, could not be reached, or hung up.
         """
         with _reported(endpoint.provider):
-            async with self.session.post(
-                endpoint.url,
-                data=_encoded(body),
-                headers={"content-type": "application/json", **endpoint.headers},
-                timeout=patience.timeout(),
-                allow_redirects=False,
-            ) as response:
+            async with self._posted(endpoint, body, patience) as response:
                 try:
                     await _accepted(response, codec)
                     async for event in _events(response, endpoint.provider):
@@ -119,11 +114,29 @@ class Wire:
             ) as response:
                 if response.status != 200:  # noqa: PLR2004 - HTTP's own number
                     raise failure(endpoint.provider, response.status, "")
-                body = await _whole(response, _MOST_DOCUMENT_BYTES)
-                try:
-                    return orjson.loads(body)
-                except orjson.JSONDecodeError:
-                    raise ModelError(f"{endpoint.provider} sent no JSON.") from None
+                return await _document(response, endpoint.provider)
+
+    async def post(self, endpoint: Endpoint, body: Json, codec: Codec, patience: Patience) -> Any:
+        """Post `body` and return the JSON that comes back.
+
+        Raises:
+            JuntoError: the provider refused, could not be reached, or sent something else.
+        """
+        with _reported(endpoint.provider):
+            async with self._posted(endpoint, body, patience) as response:
+                await _accepted(response, codec)
+                return await _document(response, endpoint.provider)
+
+    def _posted(
+        self, endpoint: Endpoint, body: Json, patience: Patience
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self.session.post(
+            endpoint.url,
+            data=_encoded(body),
+            headers={"content-type": "application/json", **endpoint.headers},
+            timeout=patience.timeout(),
+            allow_redirects=False,
+        )
 
 
 @contextlib.contextmanager
@@ -192,6 +205,14 @@ async def _accepted(response: aiohttp.ClientResponse, codec: Codec) -> None:
     if response.status != 200:  # noqa: PLR2004 - HTTP's own number
         body = await _whole(response, _MOST_ERROR_BYTES)
         raise codec.error(response.status, body, retry_after(response.headers))
+
+
+async def _document(response: aiohttp.ClientResponse, provider: str) -> Any:
+    body = await _whole(response, _MOST_DOCUMENT_BYTES)
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise ModelError(f"{provider} sent no JSON.", retryable=True) from None
 
 
 async def _whole(response: aiohttp.ClientResponse, most: int) -> bytes:
