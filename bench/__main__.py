@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from bench import agent, answers, engine, files, memory, serving, streaming
+from bench import agent, answers, engine, files, knowledge, memory, serving, streaming
 from bench.rows import Row
 
 BENCHMARKS = {
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "streaming": streaming.rows,
     "files": files.rows,
     "agent": agent.rows,
+    "knowledge": knowledge.rows,
 }
 
 

@@ -1,12 +1,10 @@
-"""What remembering costs: a turn and a branch at message 10 and at message 10,000, lists, searches.
+"""What remembering costs: a turn and a branch at message 10 and at message 10,000, lists.
 
 Both stores, in one run. The "bare" column is the short conversation, "Junto" the long one, except
 where a row says otherwise.
 """
 
 import asyncio
-import contextlib
-import os
 import random
 import statistics
 import tempfile
@@ -17,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from bench.cpu import spent
 from bench.rows import Row
 from junto.conversation.history import History
 from junto.domain.conversations import Conversation, ConversationStore, Said
@@ -54,26 +53,6 @@ async def _turn(store: ConversationStore, conversation: Conversation) -> Convers
     return replace(conversation, length=length + 2)
 
 
-def _cpu() -> float:
-    """Return the seconds of processor time of this process and of the database server."""
-    spent = 0
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                ours = int(entry.name) == os.getpid()
-                if ours or (entry / "comm").read_text().strip() == "postgres":
-                    for task in (entry / "task").iterdir():
-                        spent += int((task / "schedstat").read_text().split()[0])
-    return spent / 1e9
-
-
-async def _spent(work: Callable[[], Awaitable[object]], times: int) -> float:
-    before = _cpu()
-    for _ in range(times):
-        await work()
-    return (_cpu() - before) / times * 1000
-
-
 async def _compared(name: str, store: ConversationStore) -> AsyncIterator[Row]:
     short = await _filled(store, "short", SHORT)
     long = await _filled(store, "long", LONG)
@@ -91,7 +70,7 @@ async def _compared(name: str, store: ConversationStore) -> AsyncIterator[Row]:
             begun = line.branch(f"{which.id}-{number}", 2.0)
             await store.keep(begun, ())
             line = begun
-            pair.append(await _spent(turn, 20))
+            pair.append(await spent(turn, 20))
         turns.append((pair[0], pair[1]))
         pair = []
         for which in (short, long):
@@ -99,7 +78,7 @@ async def _compared(name: str, store: ConversationStore) -> AsyncIterator[Row]:
             async def fork(which: Conversation = which) -> None:
                 await store.keep(which.branch(new_id(), 3.0), ())
 
-            pair.append(await _spent(fork, 20))
+            pair.append(await spent(fork, 20))
         forks.append((pair[0], pair[1]))
     for label, pairs in (("turn", turns), ("branch", forks)):
         first, second = (statistics.median(column) for column in zip(*pairs, strict=True))
@@ -128,14 +107,10 @@ async def _listed(name: str, store: ConversationStore) -> AsyncIterator[Row]:
     works: dict[str, Callable[[], Awaitable[object]]] = {
         "page of a list": lambda: store.listed("many", None, 50, page.cursor),
         "page by title": lambda: store.listed("many", "word42 ", 50),
-        "search, two words": lambda: store.search("many", "word17 word4242", 10),
-        "search, any of six": lambda: store.search(
-            "many", "word1 word2 word3 word4 word5 word6", 10
-        ),
     }
     for label, work in works.items():
-        spent = statistics.median([await _spent(work, 5) for _ in range(7)])
-        yield Row(f"{name}: {label} of 100,000, ms", 50.0, spent, at_most=1.0)
+        median = statistics.median([await spent(work, 5) for _ in range(7)])
+        yield Row(f"{name}: {label} of 100,000, ms", 50.0, median, at_most=1.0)
 
 
 @asynccontextmanager

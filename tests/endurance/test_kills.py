@@ -24,8 +24,8 @@ def database(home: Path) -> Path:
 async def check_file(home: Path, record: Record) -> None:
     with sqlite3.connect(database(home)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        # Raises if the index of words does not match the messages.
-        connection.execute("INSERT INTO message_words (message_words) VALUES ('integrity-check')")
+        # Raises if the index of words does not match the passages.
+        connection.execute("INSERT INTO passage_words (passage_words) VALUES ('integrity-check')")
     connection.close()
     async with AsyncExitStack() as stack:
         path = database(home)

@@ -98,7 +98,6 @@ async def test_what_is_not_there_is_not_found(store: ConversationStore) -> None:
     assert not await store.delete("somebody else", "c1")
     assert not await store.change(fresh("other"))
     assert (await store.listed("somebody else", None, 10)).conversations == ()
-    assert await store.search("somebody else", "turn", 10) == ()
 
 
 @pytest.mark.feature("F073")
@@ -197,7 +196,6 @@ async def test_a_deleted_conversation_is_gone_but_its_branches_are_whole(
     assert await store.count() == 1
     await store.delete(ME, "c2")
     assert [each async for each in store.everything(ME)] == []
-    assert await store.search(ME, "turn", 5) == ()
 
 
 async def test_the_id_of_what_was_deleted_is_free_again_and_its_branches_are_whole(
@@ -289,59 +287,6 @@ async def test_titles_prompts_and_settings_can_be_changed(store: ConversationSto
     assert (found.title, found.system, found.settings, found.length) == (
         "New", "Pirate", {"x": 1}, 2,
     )  # fmt: skip
-
-
-@pytest.mark.feature("F156", "F243")
-async def test_messages_are_found_by_their_words(store: ConversationStore) -> None:
-    said = {
-        "a": "The quick brown fox jumps over the lazy dog",
-        "b": "Foxes were running through the forest",
-        "c": "Nothing of interest here",
-        "d": "\u4eca\u5929\u5929\u6c14\u5f88\u597d, we said",
-    }
-    for id_, text in said.items():
-        await store.keep(fresh(id_, title=id_), turn(0, text))
-
-    async def found(query: str) -> set[str]:
-        return {hit.conversation for hit in await store.search(ME, query, 10)}
-
-    assert await found("fox") == {"a", "b"}  # as one word and as many
-    assert await found("the run") == {"b"}
-    assert await found("brown dog") == {"a"}  # all of the words, where all are there
-    assert await found("brown interest") == {"a", "c"}  # else any
-    assert await found("\u5929\u6c14") == {"d"}
-    assert await found("\u6c14\u5929") == set()
-    assert await found('" OR NEAR( * ^') == set()
-    assert await found("") == set()
-    [hit, *_] = await store.search(ME, "lazy", 1)
-    assert (hit.conversation, hit.title, hit.position, hit.role) == ("a", "a", 1, "assistant") or (
-        hit.position == 0
-    )
-    assert "lazy dog" in hit.text
-    assert hit.score > 0
-
-
-async def test_what_others_have_said_lately_hides_nothing_of_mine(
-    store: ConversationStore,
-) -> None:
-    await store.keep(fresh(), turn(0, "needle"))
-    many = tuple(
-        Said(position=place, message=Message.user("needle"), at=1.0) for place in range(2100)
-    )
-    await store.keep(fresh("theirs", owner="them"), many)
-
-    assert {hit.conversation for hit in await store.search(ME, "needle", 5)} == {"c1"}
-
-
-async def test_a_long_message_is_shown_where_the_words_are(store: ConversationStore) -> None:
-    await store.keep(fresh(), turn(0, "filler " * 500 + "needle " + "filler " * 500))
-
-    [first, *_] = await store.search(ME, "needle", 5)
-
-    assert "needle" in first.text
-    assert len(first.text) < 300
-    assert first.text.startswith("…")
-    assert first.text.endswith("…")
 
 
 async def test_a_failed_step_leaves_no_trace(store: ConversationStore) -> None:

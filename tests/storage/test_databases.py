@@ -5,14 +5,18 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from junto.domain.documents import Scope
 from junto.domain.errors import ConfigurationError, InputOutputError
+from junto.storage.migrations import migrations
 from junto.storage.postgres.database import Database as Postgres
 from junto.storage.sqlite.database import Database as Sqlite
+from tests.storage.libraries import message_entry, on_postgres, on_sqlite
 
 OPEN = """
 import asyncio, sys
@@ -46,9 +50,48 @@ async def test_a_file_is_made_for_its_owner_alone_and_brought_up_to_date_once(
         async with Sqlite.opened(path):
             pass
 
-    assert names(path) == ["0001_conversations", "0002_jobs", "0003_sessions"]
+    assert names(path) == ["0001_conversations", "0002_jobs", "0003_sessions", "0004_documents"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+OLD = """
+CREATE TABLE migrations (name TEXT PRIMARY KEY);
+INSERT INTO migrations VALUES ('0001_conversations'), ('0002_jobs'), ('0003_sessions');
+INSERT INTO conversations (id, owner, model, title, settings, models, status, inherited, length,
+    created, updated, touched)
+VALUES ('c1', 'me', 'm', 'Talk', '{}', '[]', 'active', 0, 2, 1, 1, 1);
+INSERT INTO messages (conversation, position, role, parts, words, at) VALUES
+    (1, 0, 'user', '[{"kind":"text","text":"about elephants"}]', 'about elephants', 50),
+    (1, 1, 'assistant', '[{"kind":"text","text":"they are big"}]', 'they are big', 51);
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_what_an_older_junto_has_kept_can_be_searched(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    script = "".join(each.script for each in migrations(f"junto.storage.{kind}")[:3]) + OLD
+    async with AsyncExitStack() as stack:
+        if kind == "sqlite":
+            with sqlite3.connect(tmp_path / "junto.db") as file:
+                file.executescript(script)
+            file.close()
+            library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        else:
+            url = request.getfixturevalue("postgres_url")
+            with psycopg.connect(url) as server:
+                server.execute(script.encode())
+            library = on_postgres(url, stack)
+
+        spoken = await library.documents.unread(10)
+        await library.documents.keep([message_entry(each) for each in spoken])
+
+        assert [each.text for each in spoken] == ["about elephants", "they are big"]
+        [match] = await library.search.by_words(Scope(owner="me"), ("elephants",), 5)
+        found = (await library.search.passages([match.key]))[match.key]
+        assert (found.conversation, found.position, found.text) == ("c1", 0, "about elephants")
+        assert await library.documents.unread(10) == ()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

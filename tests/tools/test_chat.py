@@ -315,7 +315,7 @@ def test_what_was_said_can_be_searched_and_read_as_a_resource(
     client("chat", message="something else")
 
     hits = client("search_history", query="elephants", topK=1)
-    none = client("search_history", query="giraffe")
+    none = client("search_history", query="thermodynamics of black holes")
     resource = client.server.ask(5, "resources/read", uri=f"conversation://{id_}")
     unknown = client.server.ask(6, "resources/read", uri="conversation://nobody")
     suggested = client.server.ask(
@@ -328,6 +328,7 @@ def test_what_was_said_can_be_searched_and_read_as_a_resource(
     [hit] = hits["structuredContent"]["hits"]
     assert hit["conversationId"] == id_
     assert "purple elephant" in hit["snippet"]
+    assert none["structuredContent"]["hits"] == []
     assert "Try fewer" in none["content"][0]["text"]
     story = json.loads(resource["result"]["contents"][0]["text"])
     assert story["messages"][0]["content"] == "the purple elephant"
@@ -352,4 +353,4 @@ def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
     default = [tool for tool in tools if tool["name"] != "claude_code_query"]
 
     assert len(json.dumps(default, separators=(",", ":"))) / 4 < 2500
-    assert len(json.dumps(tools, separators=(",", ":"))) / 4 < 2750
+    assert len(json.dumps(tools, separators=(",", ":"))) / 4 < 2800

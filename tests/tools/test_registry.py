@@ -97,7 +97,7 @@ def test_a_definition_says_everything_in_few_words() -> None:
         },
         "outputSchema": {
             "type": "object",
-            "properties": {"itemName": {}, "totalCost": {}},
+            "properties": {"itemName": {}},
         },
         "annotations": {"readOnlyHint": False, "destructiveHint": True},
     }

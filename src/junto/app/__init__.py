@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from junto import __version__
+from junto.app.embeddings import embedder_of
+from junto.app.knowledge import Knowledge, knowledge_of
 from junto.app.memory import conversations_of, jobs_of, signals_of, stores_of
 from junto.app.models import catalog_of, council_of, refreshed_lists
 from junto.app.surface import Services, surface_of
@@ -48,18 +50,26 @@ class Junto:
     conversations: Conversations
     jobs: Jobs
     sessions: SessionStore
+    knowledge: Knowledge
     _stack: AsyncExitStack
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator["Junto"]:
+        """Do nothing in the background, and close at the end what was opened meanwhile."""
+        async with self._stack:
+            yield self
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Junto"]:
         """Do what is done in the background, and close at the end what was opened meanwhile."""
-        async with self._stack, AsyncExitStack() as background:
+        async with self.alone(), AsyncExitStack() as background:
             refresh = asyncio.create_task(_refreshed(self.catalog))
             background.callback(refresh.cancel)
             retention = self.settings.conversations.retention
             if self.conversations.store and retention:
                 sweeper = Sweeper(self.conversations.store, retention, self.sessions)
                 await background.enter_async_context(sweeper.running())
+            await background.enter_async_context(self.knowledge.open())
             await background.enter_async_context(self.jobs.open())
             yield self
 
@@ -94,7 +104,8 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
         servers = servers_of(settings.servers)
         for server in servers:
             stack.push_async_callback(server.close)
-        services = Services(conversations, jobs, status, servers, stores.sessions, state)
+        knowledge = knowledge_of(settings, stores, embedder_of(settings, state, stack))
+        services = Services(conversations, jobs, status, servers, stores.sessions, knowledge, state)
         surface = surface_of(loaded, guard, services, reach)
         yield Junto(
             settings,
@@ -106,6 +117,7 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
             conversations,
             jobs,
             stores.sessions,
+            knowledge,
             stack,
         )
 

@@ -1,12 +1,16 @@
 """The memory of a running Junto, built from its settings."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from junto.conversation.history import History
 from junto.conversation.service import Conversations
 from junto.domain.conversations import ConversationStore
+from junto.domain.documents import DocumentStore, SearchIndex, VectorStore
 from junto.domain.ids import new_id
 from junto.domain.jobs import JobStore
 from junto.domain.limits import Rate, RateLimiter
@@ -20,6 +24,9 @@ from junto.settings.tree import Settings
 from junto.storage.lazily import Lazily
 from junto.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:
+    from junto.storage.sqlite.vectors import VectorFiles
+
 # No number of tokens is too many for a pace.
 _ANY = 2**31
 
@@ -31,26 +38,70 @@ class Stores:
     conversations: ConversationStore
     jobs: JobStore
     sessions: SessionStore
+    documents: DocumentStore
+    search: SearchIndex
+    # Opened late: it needs a library that takes a while to import.
+    vectors: Callable[[], VectorStore]
 
 
 def stores_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
     """Return where everything is kept; nothing is opened before it is used."""
     if settings.database.url is None:
-        from junto.storage.sqlite.conversations import SqliteConversations
-        from junto.storage.sqlite.database import Database
-        from junto.storage.sqlite.jobs import SqliteJobs
-        from junto.storage.sqlite.sessions import SqliteSessions
+        return _in_a_file(settings, state, stack)
+    return _on_a_server(settings.database.url.get_secret_value(), stack)
 
-        file = Lazily(lambda: Database.opened(state / "junto.db"), stack)
-        return Stores(SqliteConversations(file), SqliteJobs(file), SqliteSessions(file))
+
+def _in_a_file(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
+    from junto.storage.sqlite.conversations import SqliteConversations
+    from junto.storage.sqlite.database import Database
+    from junto.storage.sqlite.documents import SqliteDocuments
+    from junto.storage.sqlite.jobs import SqliteJobs
+    from junto.storage.sqlite.searching import SqliteSearch
+    from junto.storage.sqlite.sessions import SqliteSessions
+
+    file = Lazily(lambda: Database.opened(state / "junto.db"), stack)
+
+    @cache
+    def files() -> "VectorFiles":
+        from junto.storage.sqlite.vectors import VectorFiles
+
+        made = VectorFiles(state / "vectors", settings.knowledge.exact_up_to)
+        stack.callback(made.close)
+        return made
+
+    def vectors() -> VectorStore:
+        from junto.storage.sqlite.placing import SqliteVectors
+
+        return SqliteVectors(file, files)
+
+    return Stores(
+        SqliteConversations(file),
+        SqliteJobs(file),
+        SqliteSessions(file),
+        SqliteDocuments(file),
+        SqliteSearch(file, files),
+        vectors,
+    )
+
+
+def _on_a_server(url: str, stack: AsyncExitStack) -> Stores:
     from junto.storage.postgres.conversations import PostgresConversations
-    from junto.storage.postgres.database import Database as Server
+    from junto.storage.postgres.database import Database
+    from junto.storage.postgres.documents import PostgresDocuments
     from junto.storage.postgres.jobs import PostgresJobs
+    from junto.storage.postgres.placing import PostgresVectors
+    from junto.storage.postgres.searching import PostgresSearch
     from junto.storage.postgres.sessions import PostgresSessions
 
-    url = settings.database.url.get_secret_value()
-    server = Lazily(lambda: Server.opened(url), stack)
-    return Stores(PostgresConversations(server), PostgresJobs(server), PostgresSessions(server))
+    server = Lazily(lambda: Database.opened(url), stack)
+    return Stores(
+        PostgresConversations(server),
+        PostgresJobs(server),
+        PostgresSessions(server),
+        PostgresDocuments(server),
+        PostgresSearch(server),
+        lambda: PostgresVectors(server),
+    )
 
 
 def signals_of(settings: Settings, stack: AsyncExitStack) -> Signals | None:

@@ -7,6 +7,7 @@ from typing import Any
 from junto import __version__
 from junto.app.agent import Around, agent_of
 from junto.app.kit import kit_of, roots_of
+from junto.app.knowledge import Knowledge
 from junto.conversation.reading import Reader
 from junto.conversation.service import Conversations
 from junto.conversation.tool_loop import Toolbox
@@ -20,11 +21,20 @@ from junto.settings.choices import Reach
 from junto.settings.showing import as_facts
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
+from junto.tools.documents import document_template
 from junto.tools.files import file_template
 from junto.tools.guard import Guard
 from junto.tools.jobs import job
+from junto.tools.knowledge import (
+    add_note,
+    fetch,
+    search,
+    search_documents,
+    search_history,
+    search_system_knowledge,
+)
 from junto.tools.long import LongCalls
-from junto.tools.memory import conversation_history, list_conversations, search_history
+from junto.tools.memory import conversation_history, list_conversations
 from junto.tools.models import list_models
 from junto.tools.prompts import Prompts, house_prompts
 from junto.tools.registry import Registry
@@ -44,7 +54,7 @@ _ABOUT_TOOLS = {
     "chat": "chat asks another model and remembers; pass conversationId to go on.",
     "list_models": "list_models shows which models can be asked.",
     "job": "A long call goes on as a job, which job finds; background: true asks for that.",
-    "search_history": "search_history finds what was said before.",
+    "search": "search finds documents, notes and what was said before; fetch reads them.",
     "current_time": "current_time tells the time in any zone.",
     "claude_code_query": "claude_code_query has Claude Code do work in a folder.",
     "read_file": "read_file and its like reach only the allowed folders.",
@@ -74,6 +84,7 @@ class Services:
     status: Status
     servers: tuple[Server, ...]
     sessions: SessionStore
+    knowledge: Knowledge
     state: Path
 
 
@@ -89,7 +100,14 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
     remembering: tuple[Tool[Any], ...] = (
         conversation_history(reader),
         list_conversations(reader),
-        search_history(reader),
+        search_history(services.knowledge.search),
+    )
+    knowing: tuple[Tool[Any], ...] = (
+        search_documents(services.knowledge.search),
+        search_system_knowledge(services.knowledge.search),
+        search(services.knowledge.search),
+        fetch(services.knowledge.library),
+        add_note(services.knowledge.library),
     )
     # A model may use what is offered, and what is offered holds the tools that ask models.
     offered: list[Registry] = []
@@ -106,6 +124,7 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
         query(conversations, files, toolbox),
         list_models(catalog),
         *(remembering if conversations.store else ()),
+        *knowing,
         job(jobs, chosen.reply_bytes),
         *kit_of(settings, roots, redactor, reach),
     )
@@ -145,6 +164,7 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
             (config_resource(as_facts(loaded)), health_resource(services.status)),
             (
                 *((conversation_template(reader),) if conversations.store else ()),
+                document_template(services.knowledge.library),
                 *(() if reach is Reach.NONE else (file_template(Files(roots)),)),
             ),
             page=page,

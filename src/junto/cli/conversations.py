@@ -16,9 +16,11 @@ from junto.conversation.archive import flat, markdown
 from junto.conversation.archive import imported as read_back
 from junto.conversation.service import Conversations
 from junto.domain.conversations import Conversation, Said
+from junto.domain.documents import Source
 from junto.domain.errors import InvalidInputError, NotFoundError
 from junto.settings import Loaded
-from junto.tools.memory import HistoryHit, ListedConversation
+from junto.tools.knowledge import HistoryHit
+from junto.tools.memory import ListedConversation
 from junto.tools.tool import LOCAL_CALLER
 
 _WIDEST = 48
@@ -80,11 +82,14 @@ def shown(loaded: Loaded, conversation_id: str, *, as_json: bool) -> None:
 def searched(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     """Print what was found."""
 
-    async def work(conversations: Conversations) -> list[HistoryHit]:
-        hits = await conversations.open_store().search(LOCAL_CALLER, query, limit)
-        return [HistoryHit.of(hit) for hit in hits]
+    async def work() -> list[HistoryHit]:
+        async with junto.alone():
+            search, sources = junto.knowledge.search, (Source.CONVERSATIONS,)
+            found = await search.find(LOCAL_CALLER, query, limit, sources)
+        return [HistoryHit.of(hit) for hit in found.hits]
 
-    hits = _with(loaded, work)
+    with running(loaded, default_level="error") as junto:
+        hits = asyncio.run(work())
     if as_json:
         click.echo(json.dumps([hit.model_dump(by_alias=True) for hit in hits], indent=2))
         return

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from junto.conversation.service import Conversations
-from junto.domain.conversations import Conversation, Hit, Page, Said
+from junto.domain.conversations import Conversation, Page, Said
 from junto.domain.errors import InvalidInputError
 
 # More than this in one page helps nobody, and clients refuse it.
@@ -51,10 +51,6 @@ class Reader:
     async def listed(self, owner: str, text: str | None, limit: int, cursor: str | None) -> Page:
         """Return a page of conversations, the latest first."""
         return await self.conversations.open_store().listed(owner, text, limit, cursor)
-
-    async def search(self, owner: str, query: str, limit: int) -> tuple[Hit, ...]:
-        """Return messages with these words, the best first."""
-        return await self.conversations.open_store().search(owner, query, limit)
 
     async def _ends(self, conversation: Conversation, count: int) -> HistoryPage:
         half = count // 2

@@ -74,19 +74,6 @@ class Page:
     cursor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A message that was searched for."""
-
-    conversation: str
-    title: str
-    position: int
-    role: str
-    text: str
-    score: float
-    at: float
-
-
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Somebody else has gone on with the conversation meanwhile; it is this long now."""
@@ -130,10 +117,6 @@ class ConversationStore(Protocol):
         Raises:
             InvalidInputError: the cursor is none of ours.
         """
-        ...
-
-    async def search(self, owner: str, query: str, limit: int) -> tuple[Hit, ...]:
-        """Return messages with the words of `query` in them, the best first."""
         ...
 
     async def delete(self, owner: str, id_: str) -> bool:

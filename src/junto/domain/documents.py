@@ -1,6 +1,6 @@
 """Documents that can be searched, the passages they are cut into, and who keeps them."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -34,6 +34,7 @@ class Document:
     indexed: float  # when it was read
     length: int  # of its text, in characters
     folder: str = ""  # the address of the folder around it, if there is one
+    message: int | None = None  # the key of the message that it is, if it is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,19 @@ class Entry:
     document: Document
     text: str
     pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A message that is no document yet."""
+
+    key: int
+    owner: str
+    conversation: str
+    position: int
+    role: str
+    at: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +93,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A passage that was found: its key in the store, and how well it fits by one measure."""
+    """A passage that was found, its document, both by key, and how well it fits by one measure."""
 
     key: int
+    document: int
     score: float
 
 
@@ -102,7 +117,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Unplaced:
     """A passage without a vector yet."""
 
     key: int
@@ -128,33 +143,29 @@ class Stock:
 
 
 class DocumentStore(Protocol):
-    """Keeps documents, and finds passages by words and by meaning.
-
-    Vectors are bytes: numbers of four bytes, little end first, of length one.
-    """
+    """Keeps documents."""
 
     async def keep(self, entries: Sequence[Entry]) -> None:
-        """Put documents in, each in the place of the one with its id, in one step."""
+        """Put documents in, each in the place of the one with its id, in one step.
+
+        Passages whose words stay the same stay, with their vectors.
+        """
         ...
 
-    async def absorb(self, most: int) -> int:
-        """Take in messages that were said and are not searchable yet; return how many."""
+    async def unread(self, most: int) -> tuple[Spoken, ...]:
+        """Return messages that are no documents yet, the oldest first."""
         ...
 
     async def known(self, owner: str, folder: str) -> Mapping[str, Known]:
         """Return what is known of the documents right in a folder, by address."""
         ...
 
-    async def known_at(self, owner: str, url: str) -> Known | None:
-        """Return what is known of the document at an address."""
+    async def folders(self, owner: str, beneath: str, after: str, most: int) -> tuple[str, ...]:
+        """Return folders at or beneath an address that have documents, in order, after one."""
         ...
 
-    def folders(self, owner: str, beneath: str) -> AsyncIterator[str]:
-        """Yield the folders at and beneath an address that have documents."""
-        ...
-
-    async def confirm(self, owner: str, ids: Sequence[str], modified: Sequence[float]) -> None:
-        """Note that documents were touched and have not changed."""
+    async def confirm(self, owner: str, known: Sequence[Known]) -> None:
+        """Note what documents look like now, whose content has not changed."""
         ...
 
     async def forget(self, owner: str, ids: Sequence[str]) -> int:
@@ -169,16 +180,20 @@ class DocumentStore(Protocol):
         """Return a part of the text of a document that `owner` may see."""
         ...
 
-    async def listed(self, owner: str, after: str, limit: int) -> tuple[Document, ...]:
-        """Return documents whose address comes after `after`, by address."""
+    async def listed(self, scope: Scope, after: str, most: int) -> tuple[Document, ...]:
+        """Return documents in the order of their addresses, after one."""
         ...
 
     async def stock(self, owner: str) -> tuple[Stock, ...]:
         """Return how much there is that `owner` may see."""
         ...
 
+
+class SearchIndex(Protocol):
+    """Finds passages, by words and by meaning."""
+
     async def by_words(self, scope: Scope, phrases: Sequence[str], most: int) -> tuple[Match, ...]:
-        """Return passages with these words, the best first."""
+        """Return passages with some of these words, the best first."""
         ...
 
     async def by_meaning(
@@ -191,8 +206,15 @@ class DocumentStore(Protocol):
         """Return passages by key; some may be gone."""
         ...
 
-    async def waiting(self, model: Model, most: int) -> tuple[Waiting, ...]:
-        """Return passages that have no vector of this model."""
+
+class VectorStore(Protocol):
+    """Keeps the vectors of passages.
+
+    Vectors are bytes: numbers of four bytes, little end first, of length one.
+    """
+
+    async def unplaced(self, model: Model, after: int, most: int) -> tuple[Unplaced, ...]:
+        """Return passages without a vector of this model, in the order of their keys, after one."""
         ...
 
     async def left(self, model: Model) -> int:
@@ -203,10 +225,10 @@ class DocumentStore(Protocol):
         """Keep vectors, by the key of their passage; those of passages that are gone are not."""
         ...
 
-    async def tidy(self, model: Model) -> int:
-        """Drop the vectors of all other models; return how many there were."""
+    async def settle(self, model: Model) -> None:
+        """Drop the vectors of all other models, and make searching these quick."""
         ...
 
-    async def hold(self, name: str, holder: str, until: float, now: float) -> bool:
-        """Have a piece of work for `holder` alone until then; tell whether nobody else has it."""
+    async def hold(self, holder: str, until: float, now: float) -> bool:
+        """Have the work on vectors for `holder` alone until then; tell whether nobody else has."""
         ...

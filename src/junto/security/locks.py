@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 _LOOK_AGAIN = 0.02
@@ -30,6 +30,17 @@ async def alone(path: Path) -> AsyncIterator[None]:
     fd = opened(path)
     try:
         await waited(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def alone_in_thread(path: Path) -> Iterator[None]:
+    """Do the same in a thread that may wait."""
+    fd = opened(path)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)

@@ -9,16 +9,14 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
-from junto.domain.conversations import Conversation, Hit, Page, Said, Status
+from junto.domain.conversations import Conversation, Page, Said, Status
 from junto.domain.errors import InvalidInputError
 from junto.domain.messages import Message, Role
 from junto.domain.questions import Usage
 from junto.storage.encoding import read_parts, written_parts
-from junto.storage.words import snippet, spread
 
 Row = Mapping[str, Any] | Any
 
-_MOST_WORDS = 200_000
 _LARGEST_KEY = 2**63
 _CURSOR = "cursor: it takes the cursor of the page before, or nothing for the first."
 
@@ -65,7 +63,6 @@ def message_row(said: Said) -> dict[str, Any]:
         "position": said.position,
         "role": said.message.role.value,
         "parts": json.dumps(written_parts(said.message.parts), separators=(",", ":")),
-        "words": spread(clean(said.message.text[:_MOST_WORDS])),
         "at": said.at,
         "model": said.model,
         "provider": said.provider,
@@ -89,20 +86,6 @@ def read_said(row: Row) -> Said:
         provider=row["provider"],
         usage=Usage(**json.loads(row["usage"])) if row["usage"] else None,
         cost=None if row["cost"] is None else Decimal(row["cost"]),
-    )
-
-
-def read_hit(row: Row, wanted: tuple[str, ...]) -> Hit:
-    """Return the message that was found, cut down to where the words are."""
-    message = Message(Role(row["role"]), read_parts(json.loads(row["parts"])))
-    return Hit(
-        conversation=row["id"],
-        title=row["title"],
-        position=row["position"],
-        role=row["role"],
-        text=snippet(message.text, wanted),
-        score=round(float(row["score"]), 4),
-        at=row["at"],
     )
 
 

@@ -56,19 +56,17 @@ class Chat(LongArguments):
         None,
         pattern=_ID,
         max_length=_MOST_ID,
-        description="Go on with this conversation; a new one begins without.",
+        description="Go on with this one.",
     )
-    model_id: str | None = Field(
-        None, description="Another than before answers on a branch with a new id."
-    )
-    reasoning: bool = Field(default=False, description="Let the model think first.")
+    model_id: str | None = Field(None, description="Another one answers on a branch.")
+    reasoning: bool = Field(default=False, description="Think first.")
     system: str | None = Field(None, description="Who the model should be.")
     parts: Parts | None = None
-    tools: bool = Field(default=False, description="Let the model use this server's tools.")
-    max_tokens: int | None = Field(None, ge=1, description="The longest answer.")
+    tools: bool = Field(default=False, description="Let it use this server's tools.")
+    max_tokens: int | None = Field(None, ge=1)
     temperature: float | None = Field(None, ge=0, le=2)
     json_schema: dict[str, Any] | None = Field(
-        None, alias="schema", description="A JSON schema; the answer is then JSON that fits it."
+        None, alias="schema", description="A JSON schema that the answer must fit."
     )
 
 
@@ -99,7 +97,7 @@ class Query(LongArguments):
         None,
         pattern=_ID,
         max_length=_MOST_ID,
-        description="Go on with this session; an unknown id begins a new one.",
+        description="Go on with this one.",
     )
     parts: Parts | None = Field(None, description="As for `chat`.")
     model_id: str | None = None

@@ -61,14 +61,14 @@ def file_template(files: Files) -> Template:
 class PathArguments(Arguments):
     """Arguments that name a file."""
 
-    path: str = Field(description="Beneath the allowed folders.")
+    path: str
 
 
 class ReadArguments(PathArguments):
     """Arguments of `read_file`."""
 
-    offset: int = Field(0, ge=0, description="Lines to leave out.")
-    limit: int | None = Field(None, ge=1, description="Lines to read.")
+    offset: int = Field(0, ge=0, description="Lines to skip.")
+    limit: int | None = Field(None, ge=1)
 
 
 class FileText(Result):
@@ -181,7 +181,7 @@ def _lines(arguments: ReadArguments, text: str, most_bytes: int) -> FileText:
 class WriteArguments(PathArguments):
     """Arguments of `write_file`."""
 
-    content: str = Field(description="The whole of the new text.")
+    content: str
 
 
 class FileDetails(Result):

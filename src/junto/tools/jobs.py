@@ -35,14 +35,12 @@ class JobArguments(Arguments):
     """Arguments of `job`."""
 
     job_id: str | None = Field(
-        None, max_length=128, description="The job; without it, your latest ones are listed."
+        None, max_length=128, description="Without it, your latest jobs are listed."
     )
     action: Action = Action.STATUS
     message: str | None = Field(None, max_length=100_000, description="What to send to an agent.")
-    cursor: int = Field(0, ge=0, lt=2**53, description="Where to go on reading.")
-    wait_seconds: float = Field(
-        0, ge=0, le=_MOST_WAIT, description="Wait so long for its end before answering."
-    )
+    cursor: int = Field(0, ge=0, lt=2**53, description="Of the page before.")
+    wait_seconds: float = Field(0, ge=0, le=_MOST_WAIT, description="Wait so long for its end.")
 
 
 class JobEvent(Result):

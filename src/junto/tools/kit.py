@@ -11,7 +11,7 @@ from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
 class CurrentTimeArguments(Arguments):
     """Arguments of `current_time`."""
 
-    timezone: str | None = Field(None, description="IANA name, such as Asia/Taipei")
+    timezone: str | None = Field(None, description="As Asia/Taipei")
 
 
 class CurrentTime(Result):
@@ -52,7 +52,7 @@ def current_time(default_zone: str) -> Tool[CurrentTimeArguments]:
 class GetEnvArguments(Arguments):
     """Arguments of `get_env`."""
 
-    key: str = Field(min_length=1, max_length=1000, description="Name of the variable")
+    key: str = Field(min_length=1, max_length=1000)
 
 
 class EnvironmentValue(Result):

@@ -6,14 +6,15 @@ from pydantic import Field
 from typing_extensions import override
 
 from junto.conversation.reading import HistoryPage, Reader
-from junto.domain.conversations import Conversation, Hit, Said
+from junto.domain.conversations import Conversation, Said
 from junto.domain.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
 from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
 
 _LONGEST = 20_000
 
 
-def _time(at: float) -> str:
+def time_text(at: float) -> str:
+    """Return a moment as callers see it."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
@@ -45,7 +46,7 @@ class HistoryMessage(Result):
             content=content,
             position=said.position,
             model_id=said.model,
-            at=_time(said.at),
+            at=time_text(said.at),
         )
 
 
@@ -124,9 +125,7 @@ def _with_mark(page: HistoryPage) -> list[HistoryMessage]:
 class ListArguments(Arguments):
     """Arguments of `list_conversations`."""
 
-    text: str | None = Field(
-        None, max_length=200, description="Only those with this in their title."
-    )
+    text: str | None = Field(None, max_length=200, description="Part of their title.")
     limit: int = Field(20, ge=1, le=100)
     cursor: str | None = None
 
@@ -148,7 +147,7 @@ class ListedConversation(Result):
             title=conversation.title,
             models=list(conversation.models),
             messages=conversation.length,
-            updated=_time(conversation.updated),
+            updated=time_text(conversation.updated),
         )
 
     @override
@@ -190,73 +189,6 @@ def list_conversations(reader: Reader) -> Tool[ListArguments]:
         group=Group.MEMORY,
         arguments=ListArguments,
         result=ConversationList,
-        run=run,
-        hints=HARMLESS,
-    )
-
-
-class SearchArguments(Arguments):
-    """Arguments of `search_history`."""
-
-    query: str = Field(description="Words to look for.")
-    top_k: int = Field(3, ge=1, le=10)
-
-
-class HistoryHit(Result):
-    """One message that was found."""
-
-    conversation_id: str
-    title: str
-    position: int
-    role: str
-    snippet: str
-    score: float
-    at: str
-
-    @classmethod
-    def of(cls, hit: Hit) -> "HistoryHit":
-        """Return what a caller sees of `hit`."""
-        return cls(
-            conversation_id=hit.conversation,
-            title=hit.title,
-            position=hit.position,
-            role=hit.role,
-            snippet=hit.text,
-            score=hit.score,
-            at=_time(hit.at),
-        )
-
-
-class HistoryHits(Result):
-    """Result of `search_history`."""
-
-    hits: list[HistoryHit]
-
-    @override
-    def text(self) -> str:
-        """Return one paragraph for each."""
-        if not self.hits:
-            return "Nothing that was said has these words. Try fewer or other ones."
-        return "\n\n".join(
-            f"{hit.title} ({hit.conversation_id}, {hit.role}, {hit.at}):\n{hit.snippet}"
-            for hit in self.hits
-        )
-
-
-def search_history(reader: Reader) -> Tool[SearchArguments]:
-    """Return the tool that searches what was said."""
-
-    async def run(arguments: SearchArguments, call: Call) -> HistoryHits:
-        hits = await reader.search(call.caller, arguments.query, arguments.top_k)
-        return HistoryHits(hits=[HistoryHit.of(hit) for hit in hits])
-
-    return Tool(
-        name="search_history",
-        title="Search history",
-        description="Search everything that was said in conversations.",
-        group=Group.MEMORY,
-        arguments=SearchArguments,
-        result=HistoryHits,
         run=run,
         hints=HARMLESS,
     )

@@ -14,7 +14,7 @@ _MOST = 50
 class ListModels(Arguments):
     """Arguments of `list_models`."""
 
-    text: str | None = Field(None, description="Only models with this in their id or description.")
+    text: str | None = Field(None, description="Part of their id or description.")
 
 
 class ModelPrice(Result):

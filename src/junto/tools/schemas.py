@@ -23,13 +23,14 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a tool's result: its fields.
+    """Return the schema of a tool's result: the fields that are always there.
 
     Nothing in it is required: an error's structured content is checked against it too (by the
     TypeScript SDK's client of version 1, for one), and has other fields. And all tools together
     should leave a client's model room to think.
     """
-    names = [field.serialization_alias or name for name, field in model.model_fields.items()]
+    fields = model.model_fields.items()
+    names = [field.serialization_alias or name for name, field in fields if field.is_required()]
     return {"type": "object", "properties": {name: {} for name in names}}
 
 

@@ -20,7 +20,9 @@ def conversation_template(reader: Reader) -> Template:
         if not uri.startswith(_SCHEME):
             return None
         try:
-            page = await reader.history(LOCAL_CALLER, uri.removeprefix(_SCHEME), None, None)
+            # A hit of a search names the message behind a #; it is in the conversation.
+            id_ = uri.removeprefix(_SCHEME).partition("#")[0]
+            page = await reader.history(LOCAL_CALLER, id_, None, None)
         except NotFoundError:
             return None
         said = [*page.head, *page.tail]

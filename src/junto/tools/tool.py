@@ -49,9 +49,7 @@ class Arguments(BaseModel):
 class LongArguments(Arguments):
     """What a tool takes whose calls may be long."""
 
-    background: bool = Field(
-        default=False, description="Answer at once with a job's id; `job` tells the rest."
-    )
+    background: bool = Field(default=False, description="Answer at once with a job's id.")
 
 
 class Result(BaseModel):

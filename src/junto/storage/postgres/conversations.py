@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -10,7 +10,6 @@ from junto.domain.conversations import (
     Conflict,
     Conversation,
     ConversationStore,
-    Hit,
     Page,
     Said,
     Status,
@@ -24,15 +23,11 @@ from junto.storage.rows import (
     page,
     position_of,
     read_conversation,
-    read_hit,
     read_said,
 )
-from junto.storage.words import phrases
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
-
-    Connection = AsyncConnection[dict[str, Any]]
+    from junto.storage.postgres.database import Connection
 
 _SELECT = """
 SELECT c.*, p.id AS parent_id FROM conversations c LEFT JOIN conversations p ON p.key = c.parent
@@ -61,23 +56,10 @@ VALUES (%(id)s, %(owner)s, %(model)s, %(title)s, %(system)s, %(settings)s, %(mod
 ON CONFLICT DO NOTHING RETURNING key
 """
 _SAY = """
-INSERT INTO messages (conversation, position, role, parts, words, at, model, provider, usage, cost)
-VALUES (%(conversation)s, %(position)s, %(role)s, %(parts)s, to_tsvector('english', %(words)s),
-    %(at)s, %(model)s, %(provider)s, %(usage)s, %(cost)s)
+INSERT INTO messages (conversation, position, role, parts, at, model, provider, usage, cost)
+VALUES (%(conversation)s, %(position)s, %(role)s, %(parts)s, %(at)s, %(model)s, %(provider)s,
+    %(usage)s, %(cost)s)
 """
-# Ranking looks at every match, so only the latest of them are ranked.
-_SEARCH = """
-WITH wanted AS (SELECT {query} AS query),
-latest AS (
-    SELECT c.id, c.title, m.key, m.position, m.role, m.parts, m.at, m.words
-    FROM messages m JOIN conversations c ON c.key = m.conversation
-    WHERE m.words @@ (SELECT query FROM wanted) AND c.owner = %(owner)s AND c.status = 'active'
-    ORDER BY m.key DESC LIMIT %(most)s
-)
-SELECT *, ts_rank_cd(words, (SELECT query FROM wanted), 1) AS score FROM latest
-ORDER BY score DESC, key DESC LIMIT %(limit)s
-"""
-_MOST_RANKED = 2000
 _FAR = 2**31 - 1
 
 
@@ -166,20 +148,6 @@ class PostgresConversations(ConversationStore):
                 },
             )
             return page(list(await found.fetchall()), limit)
-
-    @override
-    async def search(self, owner: str, query: str, limit: int) -> tuple[Hit, ...]:
-        wanted = phrases(query)
-        facts: dict[str, Any] = {"owner": owner, "limit": limit, "most": _MOST_RANKED}
-        facts |= {f"w{number}": phrase for number, phrase in enumerate(wanted)}
-        words = [f"phraseto_tsquery('english', %(w{number})s)" for number in range(len(wanted))]
-        async with (await self.database()).transaction() as db:
-            # All words, or else any of them.
-            for joined in (" && ".join(words), " || ".join(words)) if words else ():
-                found = await db.execute(_SEARCH.format(query=joined).encode(), facts)
-                if rows := await found.fetchall():
-                    return tuple(read_hit(row, wanted) for row in rows)
-        return ()
 
     @override
     async def delete(self, owner: str, id_: str) -> bool:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
     from psycopg_pool import AsyncConnectionPool
 
+    Connection = AsyncConnection[dict[str, Any]]
+
 _MOST_CONNECTIONS = 10
 _SECONDS = 15.0
 # Whoever holds this number changes the tables; any number will do that nobody else uses.
@@ -20,7 +22,7 @@ _LOCK = 0x6A756E746F
 class Database:
     """An open pool."""
 
-    def __init__(self, pool: "AsyncConnectionPool[AsyncConnection[dict[str, Any]]]") -> None:
+    def __init__(self, pool: "AsyncConnectionPool[Connection]") -> None:
         self._pool = pool
 
     @classmethod
@@ -58,7 +60,7 @@ class Database:
             yield database
 
     @contextlib.asynccontextmanager
-    async def transaction(self) -> AsyncIterator["AsyncConnection[dict[str, Any]]"]:
+    async def transaction(self) -> AsyncIterator["Connection"]:
         """Lend a connection for one transaction; if the block fails, nothing has happened."""
         with reported():
             connection = await self._sound()
@@ -68,7 +70,14 @@ class Database:
             finally:
                 await self._pool.putconn(connection)
 
-    async def _sound(self) -> "AsyncConnection[dict[str, Any]]":
+    @contextlib.asynccontextmanager
+    async def changing(self) -> AsyncIterator["Connection"]:
+        """Lend a connection for one transaction to whoever changes tables, one after the other."""
+        async with self.transaction() as connection:
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            yield connection
+
+    async def _sound(self) -> "Connection":
         """Return a connection that was not cut while it lay in the pool.
 
         The pool can look by itself, but then waits a second and more after each that was.
@@ -87,8 +96,7 @@ class Database:
         return await self._pool.getconn()
 
     async def _migrate(self) -> None:
-        async with self.transaction() as db:
-            await db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        async with self.changing() as db:
             await db.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
             rows = await (await db.execute("SELECT name FROM migrations")).fetchall()
             for migration in missing(migrations(__package__), [row["name"] for row in rows]):

@@ -10,7 +10,6 @@ from junto.domain.conversations import (
     Conflict,
     Conversation,
     ConversationStore,
-    Hit,
     Page,
     Said,
     Status,
@@ -23,11 +22,9 @@ from junto.storage.rows import (
     page,
     position_of,
     read_conversation,
-    read_hit,
     read_said,
 )
 from junto.storage.sqlite.database import Database
-from junto.storage.words import phrases
 
 _SELECT = """
 SELECT c.*, p.id AS parent_id FROM conversations c LEFT JOIN conversations p ON p.key = c.parent
@@ -65,27 +62,9 @@ VALUES (:id, :owner, :model, :title, :system, :settings, :models, :status, :pare
 RETURNING key
 """
 _SAY = """
-INSERT INTO messages (conversation, position, role, parts, words, at, model, provider, usage, cost)
-VALUES (:conversation, :position, :role, :parts, :words, :at, :model, :provider, :usage, :cost)
+INSERT INTO messages (conversation, position, role, parts, at, model, provider, usage, cost)
+VALUES (:conversation, :position, :role, :parts, :at, :model, :provider, :usage, :cost)
 """
-# Ranking looks at every match, so only the latest of them are ranked.
-_SEARCH = """
-WITH latest AS (
-    SELECT message_words.rowid AS key FROM message_words
-    JOIN messages m ON m.key = message_words.rowid
-    JOIN conversations c ON c.key = m.conversation
-    WHERE message_words MATCH :query AND c.owner = :owner AND c.status = 'active'
-    ORDER BY message_words.rowid DESC LIMIT :most
-)
-SELECT c.id, c.title, m.position, m.role, m.parts, m.at, -bm25(message_words) AS score
-FROM message_words
-JOIN messages m ON m.key = message_words.rowid
-JOIN conversations c ON c.key = m.conversation
-WHERE message_words MATCH :query AND message_words.rowid >= (SELECT min(key) FROM latest)
-    AND c.owner = :owner AND c.status = 'active'
-ORDER BY score DESC, m.key DESC LIMIT :limit
-"""
-_MOST_RANKED = 2000
 _FAR = 2**62
 
 
@@ -149,23 +128,6 @@ class SqliteConversations(ConversationStore):
         def read(db: sqlite3.Connection) -> Page:
             wanted = (owner, updated, key, pattern, limit + 1)
             return page(db.execute(_LISTED, wanted).fetchall(), limit)
-
-        return await (await self.database()).read(read)
-
-    @override
-    async def search(self, owner: str, query: str, limit: int) -> tuple[Hit, ...]:
-        wanted = phrases(query)
-        if not wanted:
-            return ()
-        quoted = [f'"{phrase}"' for phrase in wanted]
-
-        def read(db: sqlite3.Connection) -> tuple[Hit, ...]:
-            facts = {"owner": owner, "limit": limit, "most": _MOST_RANKED}
-            # All words, or else any of them.
-            for joined in (" AND ".join(quoted), " OR ".join(quoted)):
-                if rows := db.execute(_SEARCH, {**facts, "query": joined}).fetchall():
-                    return tuple(read_hit(row, wanted) for row in rows)
-            return ()
 
         return await (await self.database()).read(read)
 

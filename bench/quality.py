@@ -1,0 +1,182 @@
+"""How well the search finds, on public collections with judgements: `python -m bench.quality DIR…`.
+
+A folder holds either Cranfield (`cran.all.1400`, `cran.qry`, `cranqrel`) or a collection as BEIR
+has them (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`). The figure is nDCG@10.
+"""
+
+import asyncio
+import json
+import math
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from typing_extensions import override
+
+from junto.domain.documents import Match, Model, Passage, Scope, SearchIndex, Source
+from junto.domain.embeddings import Embedder
+from junto.knowledge.entries import loose
+from junto.knowledge.placing import Placing
+from junto.knowledge.service import Search, Standards
+from junto.providers.embeddings.choosing import EMBEDDED
+from junto.providers.embeddings.minilm import minilm, weights
+from junto.storage.lazily import Lazily
+from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.documents import SqliteDocuments
+from junto.storage.sqlite.placing import SqliteVectors
+from junto.storage.sqlite.searching import SqliteSearch
+from junto.storage.sqlite.vectors import VectorFiles
+
+ME = "me"
+DEPTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents, questions, and how well the one answers the other."""
+
+    documents: dict[str, tuple[str, str]]
+    questions: dict[str, str]
+    judgements: dict[str, dict[str, int]]
+
+
+def read(folder: Path) -> Collection:
+    return cranfield(folder) if (folder / "cran.qry").exists() else beir(folder)
+
+
+def cranfield(folder: Path) -> Collection:
+    documents = {}
+    for number, fields in _records(folder / "cran.all.1400"):
+        documents[number] = (fields.get("T", ""), fields.get("W", ""))
+    # The judgements number questions by their place, whatever the file of questions calls them.
+    asked = (fields["W"] for _, fields in _records(folder / "cran.qry"))
+    questions = {str(place): text for place, text in enumerate(asked, 1)}
+    judgements: dict[str, dict[str, int]] = {}
+    for line in (folder / "cranqrel").read_text().splitlines():
+        # Whatever the degree: what the degrees mean is told in two contrary ways.
+        question, document = line.split()[:2]
+        judgements.setdefault(question, {})[document] = 1
+    return Collection(documents, questions, judgements)
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    for record in re.split(r"^\.I ", path.read_text("latin-1"), flags=re.MULTILINE)[1:]:
+        number, _, rest = record.partition("\n")
+        parts = re.split(r"^\.([TABW])\n", rest, flags=re.MULTILINE)[1:]
+        fields = zip(parts[::2], parts[1::2], strict=True)
+        yield str(int(number)), {name: " ".join(text.split()) for name, text in fields}
+
+
+def beir(folder: Path) -> Collection:
+    corpus = map(json.loads, (folder / "corpus.jsonl").read_text("utf-8").splitlines())
+    documents = {each["_id"]: (each["title"], each["text"]) for each in corpus}
+    asked = map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines())
+    texts = {each["_id"]: each["text"] for each in asked}
+    judgements: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
+        question, document, score = line.split("\t")
+        if int(score) > 0:
+            judgements.setdefault(question, {})[document] = int(score)
+    return Collection(documents, {each: texts[each] for each in judgements}, judgements)
+
+
+def gain(found: Sequence[str], judged: dict[str, int]) -> float:
+    """Return nDCG@10 of one question."""
+
+    def sum_of(values: Sequence[int]) -> float:
+        return sum(value / math.log2(place + 2) for place, value in enumerate(values[:DEPTH]))
+
+    best = sum_of(sorted(judged.values(), reverse=True))
+    return sum_of([judged.get(each, 0) for each in found]) / best
+
+
+@dataclass(frozen=True, slots=True)
+class Half(SearchIndex):
+    """An index without one of its halves."""
+
+    inner: SearchIndex
+    words: bool = True
+    meaning: bool = True
+
+    @override
+    async def by_words(self, scope: Scope, phrases: Sequence[str], most: int) -> tuple[Match, ...]:
+        return await self.inner.by_words(scope, phrases, most) if self.words else ()
+
+    @override
+    async def by_meaning(
+        self, scope: Scope, model: Model, vector: bytes, most: int
+    ) -> tuple[Match, ...]:
+        return await self.inner.by_meaning(scope, model, vector, most) if self.meaning else ()
+
+    @override
+    async def passages(self, keys: Sequence[int]) -> dict[int, Passage]:
+        return dict(await self.inner.passages(keys))
+
+
+@dataclass(slots=True)
+class Remembering(Embedder):
+    """Asks for the vector of a question once."""
+
+    inner: Embedder
+    known: dict[str, bytes] = field(default_factory=dict)
+
+    @override
+    async def model(self) -> Model:
+        return await self.inner.model()
+
+    @override
+    async def embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
+        if len(texts) > 1:
+            return await self.inner.embed(texts)
+        if texts[0] not in self.known:
+            (self.known[texts[0]],) = await self.inner.embed(texts)
+        return (self.known[texts[0]],)
+
+
+async def measured(collection: Collection, folder: Path) -> dict[str, float]:
+    """Return nDCG@10 of the words alone, of the meaning alone, and of both."""
+    async with AsyncExitStack() as stack:
+        small = await stack.enter_async_context(minilm(weights(folder / "weights"), 2))
+        embedder = Remembering(small)
+        file = Lazily(lambda: Database.opened(folder / "junto.db"), stack)
+        files = VectorFiles(folder / "vectors", 100_000)
+        store, index = SqliteDocuments(file), SqliteSearch(file, lambda: files)
+        entries = [
+            loose(id_, ME, Source.DOCUMENTS, title, f"{text}\n")
+            for id_, (title, text) in collection.documents.items()
+        ]
+        for start in range(0, len(entries), 500):
+            await store.keep(entries[start : start + 500])
+        placing = Placing(lambda: SqliteVectors(file, lambda: files), embedder, asyncio.Event())
+        await placing.finish(lambda left: print(f"\r{left} ", end="", file=sys.stderr))
+        found = {}
+        for name, half in (
+            ("words", Half(index, meaning=False)),
+            ("meaning", Half(index, words=False)),
+            ("both", Half(index)),
+        ):
+            search = Search(half, embedder, Standards())
+            gains = []
+            for id_, question in collection.questions.items():
+                if judged := collection.judgements.get(id_):
+                    hits = (await search.find(ME, question, DEPTH)).hits
+                    gains.append(gain([hit.document.id for hit in hits], judged))
+            found[name] = sum(gains) / len(gains)
+        return found
+
+
+def main(folders: list[str]) -> None:
+    print(f"nDCG@10 with {EMBEDDED.name}")
+    for folder in folders:
+        with tempfile.TemporaryDirectory() as place:
+            found = asyncio.run(measured(read(Path(folder)), Path(place)))
+        shown = "  ".join(f"{name} {value:.3f}" for name, value in found.items())
+        print(f"{Path(folder).name}: {shown}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

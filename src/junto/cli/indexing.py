@@ -1,0 +1,213 @@
+"""`junto index`."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+import click
+
+from junto.app import Junto, running
+from junto.cli.progress import Progress
+from junto.cli.table import table
+from junto.cli.terminal import harmless
+from junto.cli.terminal import shown as shown_text
+from junto.domain.documents import EVERYONE
+from junto.domain.errors import JuntoError
+from junto.kit.web import fetched
+from junto.knowledge.formats.service import Formats
+from junto.knowledge.ingest.removing import removed
+from junto.knowledge.ingest.reports import Report
+from junto.knowledge.ingest.service import Indexer, counted
+from junto.knowledge.ingest.targets import File, Folder, Pipe, Target, Web, target
+from junto.knowledge.ingest.watching import changes
+from junto.settings import Loaded
+from junto.tools.tool import LOCAL_CALLER
+
+_MOST_SHOWN = 20
+_STOPPED = "Stopped. What was read so far is searchable; the same command goes on from here."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is to be indexed, and how."""
+
+    words: tuple[str, ...] = ()
+    note: str | None = None
+    title: str | None = None
+    shared: bool = False
+    remove: bool = False
+    watch: bool = False
+    words_only: bool = False
+    as_json: bool = False
+
+
+def index(loaded: Loaded, order: Order) -> int:
+    """Do what is ordered, tell how far it is, and return the exit code."""
+    with running(loaded, default_level="error") as junto:
+        try:
+            return asyncio.run(_Indexing(junto, order).run())
+        except KeyboardInterrupt:
+            click.echo(_STOPPED, err=True)
+            return 130
+
+
+@dataclass(slots=True)
+class _Indexing:
+    """One run of the command."""
+
+    junto: Junto
+    order: Order
+    _report: Report = field(default_factory=Report, init=False)
+
+    @property
+    def _owner(self) -> str:
+        return EVERYONE if self.order.shared else LOCAL_CALLER
+
+    async def run(self) -> int:
+        order = self.order
+        async with self.junto.alone():
+            if order.remove:
+                return await self._remove()
+            if order.note is not None:
+                await self._add(order.note)
+            elif not order.words:
+                return await self._stock()
+            targets = [target(word) for word in order.words]
+            async with Formats() as formats:
+                failed = await self._index(self._indexer(formats), targets)
+                if order.watch:
+                    await self._watch(formats, targets)
+        return 1 if failed else 0
+
+    def _indexer(self, formats: Formats) -> Indexer:
+        return Indexer(
+            store=self.junto.knowledge.library.store,
+            formats=formats,
+            owner=self._owner,
+            largest=self.junto.settings.knowledge.largest_file,
+            fetch=fetched,
+            report=self._report,
+        )
+
+    async def _index(self, indexer: Indexer, targets: Sequence[Target]) -> bool:
+        """Index all of it; return whether something that was named could not be read."""
+        failed = False
+        for each in targets:
+            if isinstance(each, Pipe):
+                await self._add(sys.stdin.buffer.read().decode("utf-8", "replace"))
+            else:
+                before = self._report.failed
+                await _shown(indexer, each)
+                failed |= self._report.failed > before and not isinstance(each, Folder)
+        if any(not isinstance(each, Pipe) for each in targets):
+            self._tell()
+        if not self.order.words_only:
+            await self._place()
+        return failed
+
+    async def _watch(self, formats: Formats, targets: Sequence[Target]) -> None:
+        watched = [each for each in targets if isinstance(each, Folder | File)]
+        click.echo("Watching; Ctrl-C ends it.", err=True)
+        async with aclosing(changes(watched)) as news:
+            async for changed in news:
+                self._report = Report()
+                await self._index(self._indexer(formats), changed)
+
+    async def _add(self, text: str) -> None:
+        library = self.junto.knowledge.library
+        note = await library.add(self._owner, text, self.order.title)
+        click.echo(shown_text(f"{note.id}  {note.title}"))
+
+    async def _place(self) -> None:
+        """Make vectors of what has none; words are searchable without."""
+        placing = self.junto.knowledge.placing
+        if placing is None:
+            return
+        progress = Progress("reading for meaning", "passages")
+
+        def told(left: int) -> None:
+            progress.total = progress.total or left
+            progress.shows(progress.total - left)
+
+        try:
+            await placing.finish(told)
+        except JuntoError as error:
+            click.echo(f"Searchable by words alone. {harmless(error.message)}", err=True)
+        finally:
+            progress.ends()
+
+    async def _remove(self) -> int:
+        store = self.junto.knowledge.library.store
+        gone = sum([await removed(store, self._owner, word) for word in self.order.words])
+        click.echo(f"{gone:,} documents removed")
+        return 0 if gone else 1
+
+    async def _stock(self) -> int:
+        library = self.junto.knowledge.library
+        await library.freshen()
+        stock = await library.stock(LOCAL_CALLER)
+        if self.order.as_json:
+            rows = [
+                {
+                    "source": each.source,
+                    "documents": each.documents,
+                    "passages": each.passages,
+                    "characters": each.characters,
+                }
+                for each in stock
+            ]
+            click.echo(json.dumps(rows, indent=2))
+            return 0
+        head = ("SOURCE", "DOCUMENTS", "PASSAGES", "CHARACTERS")
+        rows_ = [
+            (each.source, f"{each.documents:,}", f"{each.passages:,}", f"{each.characters:,}")
+            for each in stock
+        ]
+        click.echo(table([head, *rows_]))
+        click.echo("`junto index PATH` adds files and folders.", err=True)
+        return 0
+
+    def _tell(self) -> None:
+        report = self._report
+        if self.order.as_json:
+            facts = {
+                "added": report.added,
+                "changed": report.changed,
+                "unchanged": report.unchanged,
+                "removed": report.removed,
+                "failed": report.failed,
+                "bytes": report.bytes,
+                "skipped": dict(report.skipped),
+                "problems": [{"name": name, "reason": why} for name, why in report.problems],
+            }
+            click.echo(json.dumps(facts, indent=2))
+            return
+        done = (
+            f"{report.added:,} new, {report.changed:,} changed, {report.unchanged:,} unchanged, "
+            f"{report.removed:,} removed"
+        )
+        click.echo(done)
+        if report.skipped:
+            skipped = ", ".join(f"{count:,} {why}" for why, count in report.skipped.most_common())
+            click.echo(f"left out: {skipped}", err=True)
+        for name, why in report.problems[:_MOST_SHOWN]:
+            click.echo(harmless(f"{name.replace(chr(10), ' ')}: {why}"), err=True)
+        if report.failed > _MOST_SHOWN:
+            click.echo(f"… and {report.failed - _MOST_SHOWN:,} more; --json has them all", err=True)
+
+
+async def _shown(indexer: Indexer, wanted: Folder | File | Web) -> None:
+    """Index something, and show how far it is."""
+    total = await asyncio.to_thread(counted, wanted) if isinstance(wanted, Folder) else 1
+    progress, before = Progress("indexing", "files", total), indexer.report.done
+
+    def told(name: str, report: Report) -> None:
+        progress.shows(report.done - before, name)
+
+    try:
+        await replace(indexer, told=told).index(wanted)
+    finally:
+        progress.ends()

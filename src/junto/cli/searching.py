@@ -1,0 +1,42 @@
+"""`junto search`."""
+
+import asyncio
+import json
+
+import click
+
+from junto.app import running
+from junto.cli.terminal import harmless
+from junto.cli.terminal import shown as shown_text
+from junto.domain.errors import NotFoundError
+from junto.knowledge.service import Found
+from junto.settings import Loaded
+from junto.tools.knowledge import SearchHit
+from junto.tools.tool import LOCAL_CALLER
+
+
+def search(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
+    """Print what fits best, with the part of it that does.
+
+    Raises:
+        NotFoundError: nothing does.
+    """
+
+    async def work() -> Found:
+        async with junto.alone():
+            return await junto.knowledge.search.find(LOCAL_CALLER, query, limit)
+
+    with running(loaded, default_level="error") as junto:
+        found = asyncio.run(work())
+    hits = [SearchHit.of(hit) for hit in found.hits]
+    if as_json:
+        click.echo(json.dumps([hit.facts() for hit in hits], indent=2, ensure_ascii=False))
+        return
+    if not hits:
+        raise NotFoundError(found.note or "Nothing was found.")
+    for hit in hits:
+        click.secho(shown_text(hit.title), bold=True, nl=False)
+        click.secho(shown_text(f"  {hit.url}  {hit.score:.2f}  [{hit.id}]"), dim=True)
+        click.echo(shown_text(f"{hit.snippet}\n"))
+    if found.note:
+        click.echo(harmless(found.note), err=True)

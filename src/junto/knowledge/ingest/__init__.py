@@ -1,0 +1,1 @@
+"""Files, pages and whatever comes through a pipe, on their way into the store."""

@@ -1,0 +1,112 @@
+"""Which files are left out: what `.gitignore` says, what others made, and what may hold secrets."""
+
+import contextlib
+import fnmatch
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+NAMES = (".gitignore", ".juntoignore")
+MOST_BYTES = 256 * 1024
+
+_FOLDERS = frozenset(
+    {
+        ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".nox",
+        ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache",
+        ".gradle", ".idea", ".terraform",
+    }
+)  # fmt: skip
+_SECRETS = (
+    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.kdbx", "id_rsa*", "id_dsa*",
+    "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd",
+    "credentials", "credentials.json", ".git-credentials",
+)  # fmt: skip
+_EXAMPLES = ("*.example", "*.sample", "*.template", "*.dist")
+# What the library calls the slash behind a folder.
+_WITHIN = "ps_d"
+# A pattern becomes a regular expression, and with more of these one name could take for ever.
+_MOST_STARS, _MOST_DEEP = 2, 3
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a file goes by a name that keys and passwords go by."""
+    lowered = name.lower()
+    fits = any(fnmatch.fnmatchcase(lowered, pattern) for pattern in _SECRETS)
+    return fits and not any(fnmatch.fnmatchcase(lowered, pattern) for pattern in _EXAMPLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the files of rules say, from the outermost folder to the innermost."""
+
+    # Each with the folder that it lies in, as a path that ends in a slash, or nothing.
+    specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+    # What a path has to begin with to be seen from where the rules begin.
+    above: str = ""
+
+    @classmethod
+    def around(cls, folder: Path) -> "Rules":
+        """Return the rules of the repository that a folder is in, down to but not in the folder."""
+        outer = next((each for each in folder.parents if (each / ".git").exists()), None)
+        if outer is None or (folder / ".git").exists():
+            return cls()
+        rules = cls(above=f"{folder.relative_to(outer).as_posix()}/")
+        for each in (outer, *reversed([p for p in folder.parents if p.is_relative_to(outer)][:-1])):
+            place = "" if each == outer else f"{each.relative_to(outer).as_posix()}/"
+            for name in NAMES:
+                with contextlib.suppress(OSError), (each / name).open("rb") as file:
+                    spec = _spec(file.read(MOST_BYTES))
+                    rules = Rules((*rules.specs, (place, spec)), rules.above)
+        return rules
+
+    def within(self, folder: str, content: bytes) -> "Rules":
+        """Return these rules and those of a file of them in a folder."""
+        place = f"{self.above}{folder}/" if folder else self.above
+        return Rules((*self.specs, (place, _spec(content))), self.above)
+
+    def leave_out(self, path: str, *, folder: bool) -> bool:
+        """Tell whether the rules leave something out; the innermost that says anything counts."""
+        if folder and path.rpartition("/")[2] in _FOLDERS:
+            return True
+        whole = f"{self.above}{path}{'/' if folder else ''}"
+        for place, spec in reversed(self.specs):
+            said = _said(spec, whole.removeprefix(place))
+            if said is not None:
+                return said
+        return False
+
+
+def _said(spec: GitIgnoreSpec, path: str) -> bool | None:
+    """Return whether the last pattern that fits a path leaves it out."""
+    for pattern in reversed(spec.patterns):
+        if pattern.regex and pattern.include is not None and _fits(pattern.regex, path):
+            return bool(pattern.include)
+    return None
+
+
+def _fits(regex: re.Pattern[str], path: str) -> bool:
+    """Tell whether a pattern means a path itself.
+
+    The library's patterns also fit what lies beneath a folder that they mean. Whoever walks from
+    the outside in has asked about the folder already, and an inner rule may have let it in again.
+    """
+    ends = [found.end() for found in regex.finditer(path)]
+    if not ends:
+        return False
+    if _WITHIN in regex.groupindex:
+        return ends[-1] == len(path)
+    return not regex.pattern.endswith("/") or ends[-1] < len(path)
+
+
+def _spec(content: bytes) -> GitIgnoreSpec:
+    lines = content.decode("utf-8", "replace").splitlines()
+    return GitIgnoreSpec.from_lines(line for line in lines if _tame(line))
+
+
+def _tame(line: str) -> bool:
+    segments = line.split("/")
+    deep = sum(segment == "**" for segment in segments)
+    runs = max(len(re.findall(r"\*+", segment)) for segment in segments)
+    return deep <= _MOST_DEEP and runs <= _MOST_STARS

@@ -1,0 +1,170 @@
+"""The files of vectors beside a SQLite database: made from it, mapped, indexed, made anew."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from junto.domain.documents import Model, Scope
+from tests.storage.libraries import ME, Library, entry, on_sqlite
+
+MODEL = Model("random", 32)
+MINE = Scope(owner=ME)
+COUNT = 600
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[Library]:
+    """Return a library in which more than 100 vectors are too many to compare."""
+    async with AsyncExitStack() as stack:
+        yield on_sqlite(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
+
+
+def rows(count: int, seed: int = 1) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = np.random.default_rng(seed).standard_normal(
+        (count, 32), np.float32
+    )
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return found
+
+
+async def filled(library: Library, first: int, count: int, seed: int = 1) -> list[int]:
+    """Put in documents of one passage each, with a vector, and return the keys of the passages."""
+    await library.documents.keep([entry(f"d{n}", f"text {n}") for n in range(first, first + count)])
+    left = await library.vectors.unplaced(MODEL, 0, count)
+    made = rows(count, seed)
+    await library.vectors.place(
+        MODEL, {each.key: made[place].tobytes() for place, each in enumerate(left)}
+    )
+    return [each.key for each in left]
+
+
+async def found(library: Library, wanted: bytes, most: int = 10) -> list[int]:
+    return [match.key for match in await library.search.by_meaning(MINE, MODEL, wanted, most)]
+
+
+def places(tmp_path: Path) -> list[Path]:
+    return [path for path in (tmp_path / "vectors").rglob("*") if path.is_file()]
+
+
+async def test_an_index_finds_nearly_what_comparing_all_finds(
+    library: Library, tmp_path: Path
+) -> None:
+    keys = await filled(library, 0, COUNT)
+    questions = rows(20, seed=2)
+    exact = [await found(library, question.tobytes()) for question in questions]
+
+    await library.vectors.settle(MODEL)
+    quick = [await found(library, question.tobytes()) for question in questions]
+
+    assert [path.name for path in places(tmp_path) if path.name.startswith("graph-")] == [
+        f"graph-{COUNT}"
+    ]
+    same = sum(len(set(one) & set(other)) for one, other in zip(exact, quick, strict=True))
+    assert same >= 0.9 * 10 * len(questions)
+    assert [await found(library, rows(COUNT)[n].tobytes(), 1) for n in (0, 9)] == [
+        [keys[0]],
+        [keys[9]],
+    ]
+
+
+async def test_what_comes_after_an_index_is_found_too(library: Library) -> None:
+    await filled(library, 0, COUNT)
+    await library.vectors.settle(MODEL)
+
+    later = await filled(library, COUNT, 50, seed=3)
+
+    assert await found(library, rows(50, seed=3)[7].tobytes(), 1) == [later[7]]
+
+
+async def test_everything_can_be_found_through_an_index(library: Library) -> None:
+    keys = await filled(library, 0, COUNT)
+    await library.vectors.settle(MODEL)
+
+    everything = await found(library, rows(1, seed=4)[0].tobytes(), COUNT + 10)
+
+    assert sorted(everything) == sorted(keys)
+
+
+async def test_files_that_are_gone_are_made_again(library: Library, tmp_path: Path) -> None:
+    keys = await filled(library, 0, 50)
+    wanted = rows(50)[3].tobytes()
+    assert await found(library, wanted, 1) == [keys[3]]
+
+    await asyncio.to_thread(shutil.rmtree, tmp_path / "vectors")
+
+    assert await found(library, wanted, 1) == [keys[3]]
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.99])
+@pytest.mark.parametrize("name", ["rows", "keys"])
+async def test_whoever_was_killed_while_writing_leaves_nothing_wrong(
+    tmp_path: Path, name: str, kept: float
+) -> None:
+    async with AsyncExitStack() as stack:
+        library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        keys = await filled(library, 0, 50)
+        await found(library, rows(1)[0].tobytes())
+    if name == "keys":
+        # Rows are written first, so there may be rows without keys, and half a row.
+        [path] = [path for path in places(tmp_path) if path.name == "keys"]
+        content = path.read_bytes()
+        path.write_bytes(content[: int(len(content) * kept)])
+    else:
+        [path] = [path for path in places(tmp_path) if path.name == "rows"]
+        path.write_bytes(path.read_bytes() + b"\0" * int(128 * kept))
+
+    async with AsyncExitStack() as stack:
+        library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        await filled(library, 50, 1, seed=5)
+
+        for number in (0, 25, 49):
+            assert await found(library, rows(50)[number].tobytes(), 1) == [keys[number]]
+
+
+async def test_what_was_deleted_goes_from_the_files_in_the_end(
+    tmp_path: Path,
+) -> None:
+    async with AsyncExitStack() as stack:
+        library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        await filled(library, 0, 3000)
+        await found(library, rows(1)[0].tobytes())
+        before = sum(path.stat().st_size for path in places(tmp_path))
+        await library.documents.forget(ME, [f"d{n}" for n in range(2500)])
+        left = await filled(library, 3000, 1, seed=6)
+
+        await library.vectors.settle(MODEL)
+
+        assert sum(path.stat().st_size for path in places(tmp_path)) < before / 4
+        assert await found(library, rows(1, seed=6)[0].tobytes(), 1) == left
+        assert len(await found(library, rows(1)[0].tobytes(), 1000)) == 501
+
+
+async def test_another_process_sees_a_new_generation(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        one = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        other = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        await filled(one, 0, 3000)
+        wanted = rows(3000)[2999].tobytes()
+        before = await found(other, wanted, 1)
+        await one.documents.forget(ME, [f"d{n}" for n in range(2500)])
+        await one.vectors.settle(MODEL)
+
+        assert await found(other, wanted, 1) == before
+
+
+async def test_a_database_that_is_made_anew_does_not_take_the_files_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    for seed in (1, 2):
+        async with AsyncExitStack() as stack:
+            library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+            keys = await filled(library, 0, 20, seed=seed)
+            assert await found(library, rows(20, seed=seed)[5].tobytes(), 1) == [keys[5]]
+        for end in ("", "-wal", "-shm"):
+            (tmp_path / f"junto.db{end}").unlink(missing_ok=True)
