@@ -10,7 +10,7 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,7 +137,13 @@ class Remembering(Embedder):
         return (self.known[texts[0]],)
 
 
-async def measured(collection: Collection, folder: Path) -> dict[str, float]:
+def nobody(_left: int) -> None:
+    """Hear how many vectors are left to be made, and do nothing."""
+
+
+async def measured(
+    collection: Collection, folder: Path, told: Callable[[int], None] = nobody
+) -> dict[str, float]:
     """Return nDCG@10 of the words alone, of the meaning alone, and of both."""
     async with AsyncExitStack() as stack:
         small = await stack.enter_async_context(minilm(weights(folder / "weights"), 2))
@@ -152,7 +158,7 @@ async def measured(collection: Collection, folder: Path) -> dict[str, float]:
         for start in range(0, len(entries), 500):
             await store.keep(entries[start : start + 500])
         placing = Placing(lambda: SqliteVectors(file, lambda: files), embedder, asyncio.Event())
-        await placing.finish(lambda left: print(f"\r{left} ", end="", file=sys.stderr))
+        await placing.finish(told)
         found = {}
         for name, half in (
             ("words", Half(index, meaning=False)),
@@ -169,11 +175,16 @@ async def measured(collection: Collection, folder: Path) -> dict[str, float]:
         return found
 
 
+def _told(left: int) -> None:
+    print(f"\r{left} vectors left ", end="", file=sys.stderr)
+
+
 def main(folders: list[str]) -> None:
     print(f"nDCG@10 with {EMBEDDED.name}")
     for folder in folders:
         with tempfile.TemporaryDirectory() as place:
-            found = asyncio.run(measured(read(Path(folder)), Path(place)))
+            collection = read(Path(folder))
+            found = asyncio.run(measured(collection, Path(place), _told))
         shown = "  ".join(f"{name} {value:.3f}" for name, value in found.items())
         print(f"{Path(folder).name}: {shown}")
 

@@ -45,7 +45,7 @@ def on_sqlite(
     stack: AsyncExitStack,
     *,
     exact_up_to: int = 1000,
-    most_ranked: int = 8000,
+    most_ranked: int = 5000,
 ) -> Library:
     file = Lazily(lambda: Sqlite.opened(path), stack)
     files = VectorFiles(folder / "vectors", exact_up_to)

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from junto.domain.documents import Model, Scope
+from junto.storage.sqlite.vectors import products
 from tests.storage.libraries import ME, Library, entry, on_sqlite
 
 MODEL = Model("random", 32)
@@ -168,3 +170,13 @@ async def test_a_database_that_is_made_anew_does_not_take_the_files_of_the_old_o
             assert await found(library, rows(20, seed=seed)[5].tobytes(), 1) == [keys[5]]
         for end in ("", "-wal", "-shm"):
             (tmp_path / f"junto.db{end}").unlink(missing_ok=True)
+
+
+def test_products_are_the_same_without_the_quick_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves, wanted = rows(5000).astype("<f2"), rows(1, seed=2)[0]
+    quick = products(halves, wanted)
+
+    monkeypatch.setitem(sys.modules, "numkong", None)
+
+    assert np.allclose(products(halves, wanted), quick, atol=0.002)
+    assert len(products(halves[:0], wanted)) == 0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from usearch.index import Index
 
+Halves = NDArray[np.float16]
 Floats = NDArray[np.float32]
 
 _PREFIX = "graph-"
@@ -41,7 +42,7 @@ class Graph:
         return cls(covered, index)
 
     @classmethod
-    def made(cls, place: Path, rows: Floats, closing: threading.Event) -> None:
+    def made(cls, place: Path, rows: Halves, closing: threading.Event) -> None:
         """Write an index of all rows, unless there is one of nearly all; it takes a while."""
         before = [path for path in place.glob(f"{_PREFIX}*") if _covered(path)]
         covered = max(map(_covered, before), default=0)
@@ -61,12 +62,12 @@ class Graph:
         for path in before:
             path.unlink(missing_ok=True)
 
-    def nearest(self, rows: Floats, wanted: Floats, count: int) -> tuple[Floats, Any]:
+    def nearest(self, rows: Halves, wanted: Floats, count: int) -> tuple[Floats, Any]:
         """Return the scores and numbers of the nearest rows, those behind the index included."""
         found = self._index.search(wanted, count)
         near = found.keys.astype(np.int64)
         numbers = np.concatenate([near, np.arange(self.covered, len(rows))])
-        scores = rows[numbers] @ wanted
+        scores = rows[numbers].astype("<f4") @ wanted
         order = np.argsort(-scores, kind="stable")[:count]
         return scores[order], numbers[order]
 

@@ -53,7 +53,7 @@ class SqliteSearch(SearchIndex):
     vectors: "Callable[[], VectorFiles]"
     # Ranking takes about a microsecond for each passage that has one of the words, so only so many
     # are ranked: the rare words tell most, the common ones are left out first.
-    most_ranked: int = 8000
+    most_ranked: int = 5000
 
     @override
     async def by_words(self, scope: Scope, phrases: Sequence[str], most: int) -> tuple[Match, ...]:

@@ -4,7 +4,7 @@ Beside the database lies a folder for each model, named by a token that only thi
 
     lock, making    held by whoever adds rows, and by whoever makes an index
     current         the name of the generation in use
-    N/rows          the vectors, one after the other, as numbers of four bytes
+    N/rows          the vectors, one after the other, as numbers of two bytes
     N/keys          for each the key of the vector and that of its passage, written after the rows
     N/graph-ROWS    an index of the first so many rows, for where there are very many
 
@@ -29,9 +29,10 @@ from junto.security.folders import private_folder
 from junto.security.locks import alone_in_thread
 from junto.storage.sqlite.graphs import Graph
 
+Halves = NDArray[np.float16]
 Floats = NDArray[np.float32]
 
-_PAIR = 16
+_PAIR, _NUMBER = 16, 2
 _AT_ONCE = 4096
 _NEAREST = 400
 # A new generation is written when so much of the files is of no use any more.
@@ -44,7 +45,7 @@ class _Mapped:
     """A generation's files as they were when somebody looked."""
 
     place: Path
-    rows: Floats
+    rows: Halves
     keys: NDArray[np.int64]
 
     @property
@@ -80,7 +81,7 @@ class VectorFiles:
                 seen.add(key)
                 yield key, float(score)
         # The rest, or all of it: somebody may see so little of this that none of it was near.
-        scores = mapped.rows @ wanted
+        scores = products(mapped.rows, wanted)
         for number in _best_first(scores):
             key = int(mapped.keys[number, 1])
             if key not in seen:
@@ -159,6 +160,20 @@ def embedder(db: sqlite3.Connection, model: Model) -> sqlite3.Row | None:
     return found
 
 
+def products(rows: Halves, wanted: Floats) -> Floats:
+    """Return the product of each row with a vector."""
+    try:
+        from numkong import cdist
+    except ImportError:  # slower, and the same
+        blocks = range(0, len(rows), _AT_ONCE)
+        parts = [rows[start : start + _AT_ONCE].astype("<f4") @ wanted for start in blocks]
+        return np.concatenate([np.zeros(0, "<f4"), *parts])
+    if not len(rows):
+        return np.zeros(0, "<f4")
+    made: Floats = np.asarray(cdist(wanted.astype("<f2").reshape(1, -1), rows, metric="dot"))[0]
+    return made
+
+
 def _best_first(scores: Floats) -> Iterator[int]:
     """Yield the numbers of rows in the order of their scores; most want only the first few."""
     count = min(_NEAREST, len(scores))
@@ -197,14 +212,13 @@ def _catch_up(db: sqlite3.Connection, found: sqlite3.Row, place: Path) -> None:
         number = keys.tell() // _PAIR
         # Whoever was killed on the way has left the end of one or the other.
         keys.truncate(number * _PAIR)
-        rows.truncate(number * dimension * 4)
+        rows.truncate(number * dimension * _NUMBER)
         keys.seek(max(0, number * _PAIR - _PAIR))
         last = int.from_bytes(keys.read(8), "little") if number else 0
         keys.seek(0, os.SEEK_END)
         new = db.execute(_NEW, (found["key"], last))
         while some := new.fetchmany(_AT_ONCE):
-            vectors = np.frombuffer(b"".join(row["vector"] for row in some), "<f2")
-            rows.write(vectors.astype("<f4").tobytes())
+            rows.write(b"".join(row["vector"] for row in some))
             rows.flush()
             os.fsync(rows.fileno())
             pairs: list[Any] = [(row["key"], row["passage"]) for row in some]
@@ -215,9 +229,9 @@ def _catch_up(db: sqlite3.Connection, found: sqlite3.Row, place: Path) -> None:
 def _map(place: Path, dimension: int) -> _Mapped:
     number = (place / "keys").stat().st_size // _PAIR
     if not number:
-        return _Mapped(place, np.zeros((0, dimension), "<f4"), np.zeros((0, 2), "<i8"))
+        return _Mapped(place, np.zeros((0, dimension), "<f2"), np.zeros((0, 2), "<i8"))
     return _Mapped(
         place,
-        np.memmap(place / "rows", "<f4", "r", shape=(number, dimension)),
+        np.memmap(place / "rows", "<f2", "r", shape=(number, dimension)),
         np.memmap(place / "keys", "<i8", "r", shape=(number, 2)),
     )
