@@ -1,6 +1,7 @@
 """`junto install` and `uninstall`: every client, every state that its file may be in."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -516,3 +517,17 @@ def test_the_help_names_every_client(tmp_path: Path, word: str) -> None:
     helped = " ".join(_junto(tmp_path, word, "--help").stdout.split())
 
     assert all(name in helped for name in NAMES)
+
+
+@every_client
+def test_the_manual_shows_what_would_be_written(name: str) -> None:
+    client = found(name)
+    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
+    section = page.partition(f"## {client.title}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
+    shown = [client.form.read(block)[client.section]["junto"] for block in blocks]
+
+    stdio = client.stdio(("/full/path/of/junto", "mcp"))
+    assert f"`junto install {name}`" in section
+    assert {**shown[0], **stdio.may} == stdio.whole()
+    assert shown[1:] == ([client.http(HTTP.url).whole()] if client.http else [])
