@@ -100,6 +100,7 @@ def install(machine: Machine, wishes: Wishes, launch: Launch) -> None:
             client,
             file,
             lambda text: installed(client.form, text, client.section, wishes.name, entry),
+            f"`junto install {client.name} --print` shows what to add by hand.",
         )
         if not made.made:
             click.echo(f"{client.title}: already there, in {file}.", err=True)
@@ -116,7 +117,10 @@ def uninstall(machine: Machine, wishes: Wishes) -> None:
 
     def removed(client: Client, file: Path) -> None:
         made = _changed(
-            client, file, lambda text: uninstalled(client.form, text, client.section, wishes.name)
+            client,
+            file,
+            lambda text: uninstalled(client.form, text, client.section, wishes.name),
+            "If it should go, take it out by hand.",
         )
         if not made.made:
             click.echo(f"{client.title}: there is no `{wishes.name}` in {file}.", err=True)
@@ -131,9 +135,8 @@ def _kept(made: Change) -> str:
     return f" The file as it was is {made.backup}." if made.backup else ""
 
 
-def _changed(client: Client, file: Path, edit: Callable[[str], str]) -> Change:
+def _changed(client: Client, file: Path, edit: Callable[[str], str], by_hand: str) -> Change:
     """Change a client's file, and say what to do if that cannot be."""
-    by_hand = f"`junto install {client.name} --print` shows what to add by hand."
     try:
         return change(file, edit)
     except UnreadableError as error:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -14,6 +14,9 @@ from junto import __version__
 from junto.cli.packages import put_off
 from junto.domain.errors import ConfigurationError, JuntoError
 from junto.settings import Loaded, load
+
+if TYPE_CHECKING:
+    from junto.cli.install import Wishes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -332,7 +335,7 @@ def _for_clients(command: F) -> F:
     return command
 
 
-def _wishes(clients: tuple[str, ...], name: str, *, every: bool, scope: Any) -> Any:
+def _wishes(clients: tuple[str, ...], name: str, *, every: bool, scope: Any) -> "Wishes":
     from junto.cli.install import Wishes
 
     if every == bool(clients):

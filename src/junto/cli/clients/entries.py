@@ -102,5 +102,5 @@ def _servers(form: Form, text: str, section: str) -> Mapping[str, Any]:
 def _must_be_ours(entry: Any, name: str) -> None:
     if not is_ours(entry):
         raise UnchangeableError(
-            f"`{name}` in it is another server, not this Junto; --name chooses another name"
+            f"`{name}` in it is another server, no Junto on this machine; --name tells ours apart"
         )

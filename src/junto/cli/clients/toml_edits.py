@@ -35,7 +35,8 @@ def read(text: str) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = _AT.search(str(error))
-        reason = _AT.sub("", str(error)).lower()
+        reason = _AT.sub("", str(error))
+        reason = reason[:1].lower() + reason[1:]
         at = (int(found[1]), int(found[2])) if found and found[1] else place(text, len(text))
         raise UnreadableError(reason, *at) from error
 
