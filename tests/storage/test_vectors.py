@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -180,3 +181,14 @@ def test_products_are_the_same_without_the_quick_library(monkeypatch: pytest.Mon
 
     assert np.allclose(products(halves, wanted), quick, atol=0.002)
     assert len(products(halves[:0], wanted)) == 0
+
+
+def test_an_index_does_not_break_what_makes_vectors() -> None:
+    """In a process of its own: the libraries of both have to get along."""
+    script = (
+        "from junto.storage.sqlite.graphs import _empty\n"
+        "assert _empty(32) is not None\n"
+        "import onnxruntime, numkong\n"
+    )
+
+    subprocess.run([sys.executable, "-c", script], check=True)

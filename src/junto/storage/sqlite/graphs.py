@@ -1,5 +1,7 @@
 """An index over the vectors of a file, for where looking at each of them takes too long."""
 
+import contextlib
+import importlib
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +80,10 @@ def _covered(path: Path) -> int:
 
 
 def _empty(dimension: int) -> "Index | None":
+    # usearch lets every library that is loaded after it see the symbols of its own, and of those
+    # onnxruntime, which makes vectors, does not survive that. So it comes first.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("onnxruntime")
     try:
         from usearch.index import Index
     except ImportError:
