@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,20 @@ def test_the_readme_shows_the_commands_and_every_client() -> None:
         assert words in readme
     for client in ("Claude Code", "Claude Desktop", "Cursor", "VS Code", "Gemini CLI", "Codex"):
         assert client in readme
+
+
+def test_a_wheel_carries_the_manual_and_the_migrations(tmp_path: Path) -> None:
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w"]
+    subprocess.run(
+        [sys.executable, *words, str(tmp_path), str(ROOT)], check=True, capture_output=True
+    )
+
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+
+    pages = {f"junto/manual/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert pages | {"junto/manual/README.md"} <= names
+    for database in ("sqlite", "postgres"):
+        scripts = (ROOT / "src/junto/storage" / database).glob("*.sql")
+        assert {f"junto/storage/{database}/{script.name}" for script in scripts} <= names
