@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from junto.domain.documents import Match, Model, Passage, Scope, SearchIndex, Source
 from junto.domain.embeddings import Embedder
-from junto.knowledge.entries import loose
+from junto.knowledge.entries import own_entry
 from junto.knowledge.placing import Placing
 from junto.knowledge.service import Search, Standards
 from junto.providers.embeddings.choosing import EMBEDDED
@@ -152,7 +152,7 @@ async def measured(
         files = VectorFiles(folder / "vectors", 100_000)
         store, index = SqliteDocuments(file), SqliteSearch(file, lambda: files)
         entries = [
-            loose(id_, ME, Source.DOCUMENTS, title, f"{text}\n")
+            await own_entry(id_, ME, Source.DOCUMENTS, title, f"{text}\n")
             for id_, (title, text) in collection.documents.items()
         ]
         for start in range(0, len(entries), 500):

@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def test_programs_get_json(run: Run, docs: Path) -> None:
     (docs / "x.bin").write_bytes(b"\0\0\0")
 
     report = json.loads(run("index", "docs", "--json").stdout)
-    hits = json.loads(run("search", "zebra", "--json").stdout)
+    hits = json.loads(run("search", "zebra", "--json").stdout)["results"]
     stock = json.loads(run("index", "--json").stdout)
     none = run("search", "unheard", "--json")
 
@@ -69,7 +70,11 @@ def test_programs_get_json(run: Run, docs: Path) -> None:
         "text", "documents", "A zebra is striped.",
     )  # fmt: skip
     assert {"source": "documents", "documents": 2, "passages": 2, "characters": 52} in stock
-    assert (none.returncode, none.stdout) == (0, "[]\n")
+    assert none.returncode == 0
+    assert json.loads(none.stdout) == {
+        "results": [],
+        "note": "Nothing has these words. Try fewer or other ones.",
+    }
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_goes_on(run: Run, docs: Path) -> None:
@@ -111,6 +116,68 @@ def test_what_was_indexed_is_removed(run: Run) -> None:
     assert (removed.returncode, removed.stdout) == (0, "2 documents removed\n")
     assert (again.returncode, again.stdout) == (1, "0 documents removed\n")
     assert run("search", "zebra").returncode == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--remove",),
+        ("--remove", ""),
+        ("docs", "--remove", "--watch"),
+        ("--watch",),
+        ("--note", "x", "--watch"),
+        ("docs", "--title", "x"),
+        ("--note", "x", "-"),
+        ("docs", "--list"),
+    ],
+)
+@pytest.mark.usefixtures("docs")
+def test_options_that_make_no_sense_together_are_refused(run: Run, words: tuple[str, ...]) -> None:
+    refused = run("index", *words)
+
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+
+
+def test_odd_bytes_in_words_are_no_crash(run: Run) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+
+    for words in (("search", odd), ("search", f"type:{odd} x"), ("search", f"path:{odd} x")):
+        assert run(*words).stderr.startswith("junto: Nothing")
+    assert run("index", "--remove", odd).stdout == "0 documents removed\n"
+
+
+@pytest.mark.usefixtures("docs")
+def test_documents_and_notes_are_listed(run: Run) -> None:
+    run("index", "docs", "--note", "A note.")
+
+    plain = run("index", "--list").stdout.splitlines()
+    programs = [json.loads(line) for line in run("index", "--list", "--json").stdout.splitlines()]
+
+    assert len(plain) == len(programs) == 3
+    assert {each["source"] for each in programs} == {"documents", "notes"}
+    assert plain[0].startswith(programs[0]["id"])
+
+
+def test_without_numpy_words_are_searched_all_the_same(tmp_path: Path, docs: Path) -> None:
+    """On an installation without the extra for it."""
+    script = (
+        "import sys; sys.modules |= dict.fromkeys(['numpy', 'onnxruntime', 'tokenizers'])\n"
+        "from junto.cli import main; main()"
+    )
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script, *words], env=clean_environment(tmp_path), cwd=tmp_path,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    indexed, found = run("index", str(docs)), run("search", "zebra")
+
+    assert indexed.stdout == "2 new, 0 changed, 0 unchanged, 0 removed\n"
+    assert "pip install 'junto[embedded]'" in indexed.stderr
+    assert (found.returncode, "zebra" in found.stdout) == (0, True)
+    assert "words alone" in found.stderr
 
 
 def test_a_page_on_this_machine_is_not_fetched(run: Run) -> None:

@@ -77,7 +77,7 @@ class Room:
     async def index(self, what: Path | str, owner: str = ME, **more: object) -> Report:
         indexer = self.indexer(owner, **more)
         found = target(str(what))
-        await indexer.index(found)  # type: ignore[arg-type]
+        await indexer.index(found)
         return indexer.report
 
     async def found(self, query: str, owner: str = ME) -> list[str]:

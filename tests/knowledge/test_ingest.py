@@ -1,18 +1,20 @@
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
-from junto.domain.documents import EVERYONE, Scope
-from junto.domain.errors import NotFoundError
+from junto.domain.documents import EVERYONE, Entry, Scope
+from junto.domain.errors import InputOutputError, NotFoundError
 from junto.kit.web import fetched
 from junto.knowledge.ingest.removing import removed
 from junto.knowledge.ingest.reports import Report
-from junto.knowledge.ingest.targets import File, Folder, Pipe, Web, target
+from junto.knowledge.ingest.targets import File, Folder, Web, target
 from junto.knowledge.ingest.watching import changes
+from junto.storage.sqlite.documents import SqliteDocuments
 from tests.knowledge.support import Room, room
 from tests.storage.libraries import ME, YOU
 
@@ -73,7 +75,7 @@ async def test_a_second_run_touches_only_what_has_changed(here: Room, docs: Path
     age(docs)
     assert counts(await here.index(docs)) == (0, 0, 3, 0, 0)
     again = await here.index(docs)
-    assert (counts(again), again.bytes) == ((0, 0, 3, 0, 0), 0)  # nothing was even opened
+    assert (counts(again), again.size) == ((0, 0, 3, 0, 0), 0)  # nothing was even opened
 
 
 async def test_what_lies_in_a_folder_that_is_gone_goes_too(here: Room, docs: Path) -> None:
@@ -234,7 +236,6 @@ def test_words_name_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "file.md").write_text("x")
     (tmp_path / "link").symlink_to(tmp_path / "file.md")
 
-    assert target("-") == Pipe()
     assert target("HTTPS://example.org/") == Web("HTTPS://example.org/")
     assert target(".") == Folder(tmp_path.resolve())
     assert target("link") == File(tmp_path.resolve() / "file.md")
@@ -311,5 +312,35 @@ async def test_a_run_that_is_stopped_leaves_what_it_has_read(here: Room, tmp_pat
     kept = len(await here.stores.documents.listed(Scope(owner=ME), "", 1000))
     report = await here.index(folder)
 
-    assert 64 <= kept <= 150
+    assert kept == 150
     assert (report.added, report.unchanged) == (300 - kept, kept)
+
+
+async def test_a_store_that_fails_ends_the_run_and_is_not_blamed_on_files(
+    here: Room, docs: Path
+) -> None:
+    class Full(SqliteDocuments):
+        @override
+        async def keep(self, _entries: Sequence[Entry]) -> None:
+            raise InputOutputError("The disk is full.")
+
+    assert isinstance(here.stores.documents, SqliteDocuments)
+    indexer = replace(here.indexer(), store=Full(here.stores.documents.database))
+
+    with pytest.raises(InputOutputError, match="The disk is full"):
+        await indexer.index(Folder(docs))
+
+    assert indexer.report.problems == []
+
+
+async def test_a_folder_that_is_gone_is_told_and_what_was_in_it_stays(
+    here: Room, docs: Path
+) -> None:
+    await here.index(docs)
+    indexer = here.indexer()
+    await asyncio.to_thread(docs.rename, docs.with_name("elsewhere"))
+
+    await indexer.index(Folder(docs))
+
+    assert indexer.report.failed == 1
+    assert await here.found("elephants") == ["a.md"]

@@ -182,6 +182,18 @@ async def test_trust_moves_results_and_hides_them(tmp_path: Path) -> None:
     assert hits[-1].document.id == "low"
 
 
+async def test_what_is_not_trusted_does_not_crowd_out_what_is(tmp_path: Path) -> None:
+    async with room(tmp_path, standards=Standards(trust={"https://bad/*": Trust.NONE})) as here:
+        bad = [entry(f"b{n}", f"elephant elephant{n}", url=f"https://bad/{n}") for n in range(40)]
+        good = [entry(f"g{n}", f"an elephant among words number{n}") for n in range(5)]
+        await here.stores.documents.keep([*bad, *good])
+
+        hits = (await here.search.find(ME, "elephant", 3)).hits
+
+    assert len(hits) == 3
+    assert all(hit.document.id.startswith("g") for hit in hits)
+
+
 @pytest.mark.feature("F049")
 async def test_a_threshold_keeps_weak_results_away(tmp_path: Path) -> None:
     async with room(tmp_path, standards=Standards(threshold=0.95)) as here:

@@ -87,7 +87,7 @@ async def test_what_an_older_junto_has_kept_can_be_searched(
         spoken = await library.documents.unread(10)
         await library.documents.keep([message_entry(each) for each in spoken])
 
-        assert [each.text for each in spoken] == ["about elephants", "they are big"]
+        assert [each.text for each in spoken] == ["they are big", "about elephants"]
         [match] = await library.search.by_words(Scope(owner="me"), ("elephants",), 5)
         found = (await library.search.passages([match.key]))[match.key]
         assert (found.conversation, found.position, found.text) == ("c1", 0, "about elephants")

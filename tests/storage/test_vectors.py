@@ -192,3 +192,51 @@ def test_an_index_does_not_break_what_makes_vectors() -> None:
     )
 
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+async def test_a_model_that_comes_back_begins_anew(library: Library, tmp_path: Path) -> None:
+    other = Model("other", 32)
+    for model in (MODEL, other, MODEL):
+        if model is other or not await library.documents.find(ME, "d0"):
+            await library.documents.keep([entry(f"d{n}", f"text {n}") for n in range(20)])
+        left = await library.vectors.unplaced(model, 0, 20)
+        made = rows(20)
+        await library.vectors.place(
+            model, {each.key: made[place].tobytes() for place, each in enumerate(left)}
+        )
+        await library.vectors.settle(model)
+        matches = await library.search.by_meaning(MINE, model, made[3].tobytes(), 100)
+
+        assert len(left) == len(matches) == 20
+        assert matches[0].key == left[3].key
+        assert len(list((tmp_path / "vectors").iterdir())) == 1
+
+
+async def test_an_index_that_knows_more_than_this_process_is_used_as_far_as_it_goes(
+    tmp_path: Path,
+) -> None:
+    async with AsyncExitStack() as stack:
+        one = on_sqlite(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
+        other = on_sqlite(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
+        keys = await filled(one, 0, 200)
+        wanted = rows(200)[7].tobytes()
+        assert await found(one, wanted, 1) == [keys[7]]
+        await filled(other, 200, 300, seed=3)
+        await other.vectors.settle(MODEL)
+        await other.documents.forget(ME, [f"d{n}" for n in range(200, 500)])
+
+        assert await found(one, wanted, 1) == [keys[7]]
+
+
+@pytest.mark.parametrize("name", ["rows", "1"])
+async def test_half_of_the_files_may_be_gone(library: Library, tmp_path: Path, name: str) -> None:
+    keys = await filled(library, 0, 50)
+    wanted = rows(50)[3].tobytes()
+    await found(library, wanted, 1)
+    [path] = list((tmp_path / "vectors").glob(f"*/{name}" if name == "1" else f"*/1/{name}"))
+    await asyncio.to_thread(shutil.rmtree if path.is_dir() else Path.unlink, path)
+
+    async with AsyncExitStack() as stack:
+        fresh = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+        await filled(fresh, 50, 1, seed=5)
+        assert await found(fresh, wanted, 1) == [keys[3]]

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from junto.app.memory import Stores
+from junto.domain.documents import Source
 from junto.domain.embeddings import Embedder
 from junto.knowledge.library import Library
 from junto.knowledge.placing import Placing
@@ -40,4 +41,6 @@ def knowledge_of(settings: Settings, stores: Stores, embedder: Embedder | None) 
     prepare = library.listen if remembers else None
     placing = Placing(stores.vectors, embedder, news, prepare) if embedder else None
     standards = Standards(chosen.threshold, chosen.similarity, chosen.trust)
-    return Knowledge(Search(stores.search, embedder, standards, library.freshen), library, placing)
+    everyday = (Source.DOCUMENTS, Source.NOTES, *((Source.CONVERSATIONS,) if remembers else ()))
+    search = Search(stores.search, embedder, standards, library.freshen, everyday)
+    return Knowledge(search, library, placing)

@@ -1,7 +1,7 @@
 """The memory of a running Junto, built from its settings."""
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from junto.conversation.history import History
 from junto.conversation.service import Conversations
 from junto.domain.conversations import ConversationStore
 from junto.domain.documents import DocumentStore, SearchIndex, VectorStore
+from junto.domain.errors import ConfigurationError
 from junto.domain.ids import new_id
 from junto.domain.jobs import JobStore
 from junto.domain.limits import Rate, RateLimiter
@@ -63,14 +64,16 @@ def _in_a_file(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores
 
     @cache
     def files() -> "VectorFiles":
-        from junto.storage.sqlite.vectors import VectorFiles
+        with _installed():
+            from junto.storage.sqlite.vectors import VectorFiles
 
         made = VectorFiles(state / "vectors", settings.knowledge.exact_up_to)
         stack.callback(made.close)
         return made
 
     def vectors() -> VectorStore:
-        from junto.storage.sqlite.placing import SqliteVectors
+        with _installed():
+            from junto.storage.sqlite.placing import SqliteVectors
 
         return SqliteVectors(file, files)
 
@@ -82,6 +85,15 @@ def _in_a_file(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores
         SqliteSearch(file, files),
         vectors,
     )
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    """Say what to install, if something is not."""
+    try:
+        yield
+    except ImportError:
+        raise ConfigurationError("Vectors in SQLite need: pip install 'junto[embedded]'.") from None
 
 
 def _on_a_server(url: str, stack: AsyncExitStack) -> Stores:

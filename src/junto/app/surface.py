@@ -21,13 +21,11 @@ from junto.settings.choices import Reach
 from junto.settings.showing import as_facts
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
-from junto.tools.documents import document_template
+from junto.tools.documents import add_note, document_template, fetch
 from junto.tools.files import file_template
 from junto.tools.guard import Guard
 from junto.tools.jobs import job
 from junto.tools.knowledge import (
-    add_note,
-    fetch,
     search,
     search_documents,
     search_history,

@@ -18,6 +18,7 @@ from junto.conversation.service import Conversations
 from junto.domain.conversations import Conversation, Said
 from junto.domain.documents import Source
 from junto.domain.errors import InvalidInputError, NotFoundError
+from junto.knowledge.service import Found
 from junto.settings import Loaded
 from junto.tools.knowledge import HistoryHit
 from junto.tools.memory import ListedConversation
@@ -82,19 +83,19 @@ def shown(loaded: Loaded, conversation_id: str, *, as_json: bool) -> None:
 def searched(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     """Print what was found."""
 
-    async def work() -> list[HistoryHit]:
+    async def work() -> Found:
         async with junto.alone():
             search, sources = junto.knowledge.search, (Source.CONVERSATIONS,)
-            found = await search.find(LOCAL_CALLER, query, limit, sources)
-        return [HistoryHit.of(hit) for hit in found.hits]
+            return await search.find(LOCAL_CALLER, query, limit, sources)
 
     with running(loaded, default_level="error") as junto:
-        hits = asyncio.run(work())
+        found = asyncio.run(work())
+    hits = [HistoryHit.of(hit) for hit in found.hits]
     if as_json:
         click.echo(json.dumps([hit.model_dump(by_alias=True) for hit in hits], indent=2))
         return
     if not hits:
-        raise NotFoundError("Nothing that was said has these words.")
+        raise NotFoundError(found.note or "Nothing that was said has these words.")
     for hit in hits:
         head = f"{hit.conversation_id}  {hit.title}  ({hit.role}, {hit.at})"
         click.secho(shown_text(head), bold=True)

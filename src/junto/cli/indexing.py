@@ -10,19 +10,21 @@ from dataclasses import dataclass, field, replace
 import click
 
 from junto.app import Junto, running
+from junto.cli.orders import Order
 from junto.cli.progress import Progress
 from junto.cli.table import table
 from junto.cli.terminal import harmless
 from junto.cli.terminal import shown as shown_text
-from junto.domain.documents import EVERYONE
+from junto.domain.documents import EVERYONE, Scope, Source
 from junto.domain.errors import JuntoError
 from junto.kit.web import fetched
 from junto.knowledge.formats.service import Formats
 from junto.knowledge.ingest.removing import removed
 from junto.knowledge.ingest.reports import Report
 from junto.knowledge.ingest.service import Indexer, counted
-from junto.knowledge.ingest.targets import File, Folder, Pipe, Target, Web, target
+from junto.knowledge.ingest.targets import File, Folder, Target, Web, target
 from junto.knowledge.ingest.watching import changes
+from junto.knowledge.library import LARGEST_NOTE
 from junto.settings import Loaded
 from junto.tools.tool import LOCAL_CALLER
 
@@ -30,22 +32,14 @@ _MOST_SHOWN = 20
 _STOPPED = "Stopped. What was read so far is searchable; the same command goes on from here."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What is to be indexed, and how."""
-
-    words: tuple[str, ...] = ()
-    note: str | None = None
-    title: str | None = None
-    shared: bool = False
-    remove: bool = False
-    watch: bool = False
-    words_only: bool = False
-    as_json: bool = False
-
-
 def index(loaded: Loaded, order: Order) -> int:
     """Do what is ordered, tell how far it is, and return the exit code."""
+    order.check()
+    if "-" in order.words:
+        # Before anything else: a loop that waits for a pipe hears no Ctrl-C.
+        piped = sys.stdin.buffer.read(4 * LARGEST_NOTE + 1).decode("utf-8", "replace")
+        words = tuple(word for word in order.words if word != "-")
+        order = replace(order, words=words, note=piped)
     with running(loaded, default_level="error") as junto:
         try:
             return asyncio.run(_Indexing(junto, order).run())
@@ -73,6 +67,8 @@ class _Indexing:
                 return await self._remove()
             if order.note is not None:
                 await self._add(order.note)
+            elif order.listed:
+                return await self._list()
             elif not order.words:
                 return await self._stock()
             targets = [target(word) for word in order.words]
@@ -96,13 +92,10 @@ class _Indexing:
         """Index all of it; return whether something that was named could not be read."""
         failed = False
         for each in targets:
-            if isinstance(each, Pipe):
-                await self._add(sys.stdin.buffer.read().decode("utf-8", "replace"))
-            else:
-                before = self._report.failed
-                await _shown(indexer, each)
-                failed |= self._report.failed > before and not isinstance(each, Folder)
-        if any(not isinstance(each, Pipe) for each in targets):
+            before = self._report.failed
+            await _shown(indexer, each)
+            failed |= self._report.failed > before and not isinstance(each, Folder)
+        if targets:
             self._tell()
         if not self.order.words_only:
             await self._place()
@@ -119,7 +112,10 @@ class _Indexing:
     async def _add(self, text: str) -> None:
         library = self.junto.knowledge.library
         note = await library.add(self._owner, text, self.order.title)
-        click.echo(shown_text(f"{note.id}  {note.title}"))
+        if self.order.as_json:
+            click.echo(json.dumps({"id": note.id, "title": note.title, "url": note.url}, indent=2))
+        else:
+            click.echo(shown_text(f"{note.id}  {note.title}"))
 
     async def _place(self) -> None:
         """Make vectors of what has none; words are searchable without."""
@@ -142,8 +138,23 @@ class _Indexing:
     async def _remove(self) -> int:
         store = self.junto.knowledge.library.store
         gone = sum([await removed(store, self._owner, word) for word in self.order.words])
-        click.echo(f"{gone:,} documents removed")
+        told = (
+            json.dumps({"removed": gone}) if self.order.as_json else f"{gone:,} documents removed"
+        )
+        click.echo(told)
         return 0 if gone else 1
+
+    async def _list(self) -> int:
+        store, after = self.junto.knowledge.library.store, ""
+        sources = (Source.DOCUMENTS, Source.NOTES)
+        while some := await store.listed(Scope(owner=LOCAL_CALLER, sources=sources), after, 500):
+            after = some[-1].url
+            for document in some:
+                facts = {"id": document.id, "url": document.url, "title": document.title}
+                facts |= {"type": document.kind, "source": document.source}
+                plain = f"{document.id}  {document.kind:8}  {document.url}"
+                click.echo(json.dumps(facts) if self.order.as_json else shown_text(plain))
+        return 0
 
     async def _stock(self) -> int:
         library = self.junto.knowledge.library
@@ -179,7 +190,7 @@ class _Indexing:
                 "unchanged": report.unchanged,
                 "removed": report.removed,
                 "failed": report.failed,
-                "bytes": report.bytes,
+                "bytes": report.size,
                 "skipped": dict(report.skipped),
                 "problems": [{"name": name, "reason": why} for name, why in report.problems],
             }
@@ -196,7 +207,8 @@ class _Indexing:
         for name, why in report.problems[:_MOST_SHOWN]:
             click.echo(harmless(f"{name.replace(chr(10), ' ')}: {why}"), err=True)
         if report.failed > _MOST_SHOWN:
-            click.echo(f"… and {report.failed - _MOST_SHOWN:,} more; --json has them all", err=True)
+            more = report.failed - _MOST_SHOWN
+            click.echo(f"… and {more:,} more; --json tells of a thousand", err=True)
 
 
 async def _shown(indexer: Indexer, wanted: Folder | File | Web) -> None:

@@ -241,7 +241,8 @@ def conversations_delete(conversation_id: str, **settings: Any) -> None:
 @click.option("--shared", is_flag=True, help="For every caller of this server, not just you.")
 @click.option("--remove", is_flag=True, help="Remove what was indexed instead of adding it.")
 @click.option("--watch", is_flag=True, help="Go on, and index what changes.")
-@click.option("--words-only", is_flag=True, help="Leave the meaning to a server that runs.")
+@click.option("--words-only", is_flag=True, help="Words now; a running server adds the meaning.")
+@click.option("--list", "listed", is_flag=True, help="List the documents and notes there are.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @_with_settings
 def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **wishes: Any) -> None:
@@ -249,10 +250,12 @@ def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **w
 
     A second run reads only what has changed and removes what is gone. What .gitignore names, links,
     binary files and files that are named like secrets are left out. `-` reads a note from a pipe.
+    --remove takes paths, addresses and ids.
     """
     from junto.cli import indexing
+    from junto.cli.orders import Order
 
-    sys.exit(indexing.index(_loaded(config, log_level), indexing.Order(words=what, **wishes)))
+    sys.exit(indexing.index(_loaded(config, log_level), Order(words=what, **wishes)))
 
 
 @junto.command(short_help="Search documents, notes and conversations.")

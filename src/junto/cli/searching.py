@@ -30,7 +30,8 @@ def search(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
         found = asyncio.run(work())
     hits = [SearchHit.of(hit) for hit in found.hits]
     if as_json:
-        click.echo(json.dumps([hit.facts() for hit in hits], indent=2, ensure_ascii=False))
+        facts = {"results": [hit.facts() for hit in hits], "note": found.note}
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
     if not hits:
         raise NotFoundError(found.note or "Nothing was found.")

@@ -153,7 +153,7 @@ class DocumentStore(Protocol):
         ...
 
     async def unread(self, most: int) -> tuple[Spoken, ...]:
-        """Return messages that are no documents yet, the oldest first."""
+        """Return messages that are no documents yet, the latest first."""
         ...
 
     async def known(self, owner: str, folder: str) -> Mapping[str, Known]:

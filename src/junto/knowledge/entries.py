@@ -1,15 +1,17 @@
 """Texts on their way into the store: cut into passages, under an id of their own."""
 
+import asyncio
 import hashlib
-import re
 import time
 
 from junto.domain.documents import Document, Entry, Piece, Source, Spoken
 from junto.knowledge.checks import tells
 from junto.knowledge.chunking import Shape, chunks
+from junto.knowledge.formats.readable import one_line
 
-_LONGEST_TITLE = 200
-_BLANKS = re.compile(r"[\s\x00-\x1f\x7f]+")
+# What lies nowhere else has an address of ours.
+OWN_ADDRESS = "junto://document/"
+_LONG = 100_000
 
 
 def document_id(owner: str, address: str) -> str:
@@ -17,14 +19,13 @@ def document_id(owner: str, address: str) -> str:
     return hashlib.sha256(f"{owner}\0{address}".encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def digest_of(content: bytes) -> str:
+async def digest_of(content: bytes) -> str:
     """Return what tells content from any other."""
+    return _digest(content) if len(content) <= _LONG else await asyncio.to_thread(_digest, content)
+
+
+def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-def one_line(text: str) -> str:
-    """Return a title in which nothing moves the cursor."""
-    return _BLANKS.sub(" ", text).strip()[:_LONGEST_TITLE]
 
 
 def entry(document: Document, text: str, shape: Shape) -> Entry:
@@ -35,6 +36,13 @@ def entry(document: Document, text: str, shape: Shape) -> Entry:
         if tells(text[chunk.start : chunk.end])
     )
     return Entry(document, text, pieces)
+
+
+async def cut(document: Document, text: str, shape: Shape) -> Entry:
+    """Do the same, beside the loop if it takes long."""
+    if len(text) <= _LONG:
+        return entry(document, text, shape)
+    return await asyncio.to_thread(entry, document, text, shape)
 
 
 def message_entry(spoken: Spoken) -> Entry:
@@ -57,7 +65,7 @@ def message_entry(spoken: Spoken) -> Entry:
     return entry(document, spoken.text, Shape.MARKDOWN)
 
 
-def loose(id_: str, owner: str, source: Source, title: str, text: str) -> Entry:
+async def own_entry(id_: str, owner: str, source: Source, title: str, text: str) -> Entry:
     """Return a text that lies nowhere else as a document; it is taken for Markdown."""
     now = time.time()
     content = text.encode("utf-8", "replace")
@@ -65,13 +73,13 @@ def loose(id_: str, owner: str, source: Source, title: str, text: str) -> Entry:
         id=id_,
         owner=owner,
         source=source,
-        url=f"junto://document/{id_}",
+        url=f"{OWN_ADDRESS}{id_}",
         title=one_line(title),
         kind="markdown",
-        digest=digest_of(content),
+        digest=await digest_of(content),
         size=len(content),
         modified=now,
         indexed=now,
         length=len(text),
     )
-    return entry(document, text, Shape.MARKDOWN)
+    return await cut(document, text, Shape.MARKDOWN)

@@ -9,14 +9,15 @@ from junto.domain.documents import Document, DocumentStore, Source, Stock
 from junto.domain.errors import InvalidInputError, NotFoundError
 from junto.domain.ids import new_id
 from junto.knowledge import manual
-from junto.knowledge.entries import document_id, loose, message_entry
+from junto.knowledge.entries import OWN_ADDRESS, document_id, message_entry, own_entry
 
 PAGE = 20_000
-_SCHEMES = ("junto://document/", "document://")
+RESOURCE = "document://"
+_SCHEMES = (OWN_ADDRESS, RESOURCE)
 _PAGED = re.compile(r"(.{1,4000}?)(?::([1-9]\d{0,6}))?", re.DOTALL)
 # Messages are taken in so many at a time, and no search waits for more than a few times that.
 _AT_ONCE, _MOST_AT_ONCE = 200, 10
-_LARGEST_NOTE = 1_000_000
+LARGEST_NOTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,11 @@ class Library:
         """
         if not text.strip():
             raise InvalidInputError("text: there is nothing in it.")
-        if len(text) > _LARGEST_NOTE:
-            raise InvalidInputError(f"text: a note has at most {_LARGEST_NOTE:,} characters.")
+        if len(text) > LARGEST_NOTE:
+            raise InvalidInputError(f"text: a note has at most {LARGEST_NOTE:,} characters.")
         id_ = document_id(owner, f"note {title}") if title else new_id()
         first = next((line for line in text.splitlines() if line.strip()), "")
-        note = loose(id_, owner, Source.NOTES, title or first.lstrip("# ")[:80], text)
+        note = await own_entry(id_, owner, Source.NOTES, title or first.lstrip("# ")[:80], text)
         await self.store.keep([note])
         self.news.set()
         return note.document
@@ -96,7 +97,7 @@ class Library:
         document, number = await self._found(owner, wanted)
         count = max(1, -(-document.length // PAGE))
         if number > count:
-            raise NotFoundError(f"{document.title} has {count} pages.")
+            raise NotFoundError(f"{document.title} ends with page {count}.")
         start = (number - 1) * PAGE
         text = await self.store.text(owner, document.id, start, start + PAGE)
         return Page(document, text, number, count)

@@ -1,13 +1,13 @@
 """Junto's own manual, which can be searched like any other document."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from junto.domain.documents import EVERYONE, DocumentStore, Entry, Source
-from junto.knowledge.entries import document_id, loose
+from junto.knowledge.entries import document_id, own_entry
 
 FOLDER = "junto://manual"
 # Where the pages are while Junto is being worked on; an installed one has them in its package.
@@ -17,7 +17,7 @@ _SOURCES = Path(__file__).parents[3]
 async def refreshed(store: DocumentStore) -> int:
     """Put the pages in that have changed, remove those that are gone; return how many changed."""
     known = {each.id: each for each in (await store.known(EVERYONE, FOLDER)).values()}
-    entries = {entry.document.id: entry for entry in pages()}
+    entries = {entry.document.id: entry async for entry in pages()}
     changed = [
         entry
         for id_, entry in entries.items()
@@ -31,13 +31,13 @@ async def refreshed(store: DocumentStore) -> int:
     return len(changed) + len(gone)
 
 
-def pages() -> Iterator[Entry]:
+async def pages() -> AsyncIterator[Entry]:
     """Yield each page."""
     for page in sorted(_files(), key=lambda each: each.name):
         text = page.read_text("utf-8")
         title = text.partition("\n")[0].lstrip("# ") or page.name
         id_ = document_id(EVERYONE, f"{FOLDER}/{page.name}")
-        made = loose(id_, EVERYONE, Source.SYSTEM, f"Junto: {title}", text)
+        made = await own_entry(id_, EVERYONE, Source.SYSTEM, f"Junto: {title}", text)
         yield replace(made, document=replace(made.document, folder=FOLDER))
 
 
@@ -46,5 +46,8 @@ def _files() -> Iterator[Traversable]:
     if packed.is_dir():
         yield from (page for page in packed.iterdir() if page.name.endswith(".md"))
         return
-    yield from (_SOURCES / "docs").glob("*.md")
-    yield _SOURCES / "README.md"
+    yield from (
+        page
+        for page in (*(_SOURCES / "docs").glob("*.md"), _SOURCES / "README.md")
+        if page.is_file()
+    )

@@ -53,7 +53,8 @@ class Placing:
         Raises:
             JuntoError: vectors cannot be made.
         """
-        model, store = await self.embedder.model(), self.open_store()
+        model = await self.embedder.model()
+        store = await asyncio.to_thread(self.open_store)  # it may import a library
         begun = await store.left(model)
         if begun > 0:
             try:
@@ -87,7 +88,7 @@ class Placing:
 
     async def _forever(self) -> None:
         await asyncio.sleep(_BEFORE)
-        last = ""
+        last: str | None = None
         while True:
             self.news.clear()
             try:
@@ -95,7 +96,7 @@ class Placing:
                     await self.prepare()
                 if count := await self.finish():
                     _log.info("passages are searchable by meaning", passages=count)
-                last = ""
+                last = None
             except Exception as error:  # noqa: BLE001 - another time may be better
                 if str(error) != last:
                     _log.warning("searching by words alone", reason=str(error))

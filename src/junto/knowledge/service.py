@@ -22,8 +22,6 @@ _DEPTH = 100
 _SPARE = 3
 # A search does not wait for a provider as long as an answer does; words alone find much.
 _PATIENCE = 10.0
-# What is searched if nobody says: the manual would be in the way of everything else.
-_EVERYDAY = (Source.DOCUMENTS, Source.NOTES, Source.CONVERSATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,8 @@ class Search:
     standards: Standards = Standards()
     # Sees to it that what is searched is up to date.
     freshen: Callable[[Sequence[Source]], Awaitable[None]] | None = None
+    # What is searched if nobody says: the manual would be in the way of everything else.
+    everyday: tuple[Source, ...] = (Source.DOCUMENTS, Source.NOTES, Source.CONVERSATIONS)
 
     async def find(
         self, owner: str, query: str, most: int, sources: tuple[Source, ...] = ()
@@ -75,14 +75,17 @@ class Search:
         """
         wanted = wish(query, Scope(owner=owner, sources=sources))
         if not wanted.scope.sources:
-            wanted = replace(wanted, scope=replace(wanted.scope, sources=_EVERYDAY))
+            wanted = replace(wanted, scope=replace(wanted.scope, sources=self.everyday))
         if not wanted.text:
             raise InvalidInputError("query: it needs some words to look for.")
         if self.freshen:
             await self.freshen(wanted.scope.sources)
-        words, (meaning, problem) = await asyncio.gather(
-            self.index.by_words(wanted.scope, phrases(wanted.text), _DEPTH), self._near(wanted)
-        )
+        near = asyncio.create_task(self._near(wanted))
+        try:
+            words = await self.index.by_words(wanted.scope, phrases(wanted.text), _DEPTH)
+            meaning, problem = await near
+        finally:
+            near.cancel()
         ranked = joined((words, meaning))
         hits = await self._checked(ranked, wanted, most)
         return Found(hits, problem or (None if hits else self._why(wanted, ranked)))
@@ -104,26 +107,25 @@ class Search:
         return [match for match in near if match.score >= least], None
 
     async def _checked(self, ranked: list[Ranked], wanted: Wish, most: int) -> tuple[Hit, ...]:
-        """Return those of the best that are good enough, trusted, and not shown already."""
-        some = ranked[: most * _SPARE]
-        passages = await self.index.passages([each.passage for each in some])
-        hits = [
-            self._hit(passages[each.passage], each.score)
-            for each in some
-            if each.passage in passages
-        ]
-        hits.sort(key=lambda hit: -hit.score)
+        """Return the best that are good enough, trusted, and not shown already."""
         words = phrases(wanted.text)
         shown: list[Hit] = []
         runs: list[Runs] = []
-        for hit in hits:
-            good = hit.trust is not Trust.NONE and hit.score >= self.standards.threshold
-            if good and is_new(own := runs_of(hit.passage.text), runs):
-                runs.append(own)
-                shown.append(replace(hit, snippet=snippet(hit.passage.text, words)))
-                if len(shown) == most:
-                    break
-        return tuple(shown)
+        for start in range(0, len(ranked), most * _SPARE):
+            for hit in await self._hits(ranked[start : start + most * _SPARE]):
+                good = hit.trust is not Trust.NONE and hit.score >= self.standards.threshold
+                if good and is_new(own := runs_of(hit.passage.text), runs):
+                    runs.append(own)
+                    shown.append(replace(hit, snippet=snippet(hit.passage.text, words)))
+            if len(shown) >= most:
+                break
+        return tuple(shown[:most])
+
+    async def _hits(self, ranked: list[Ranked]) -> list[Hit]:
+        passages = await self.index.passages([each.passage for each in ranked])
+        there = [each for each in ranked if each.passage in passages]
+        hits = [self._hit(passages[each.passage], each.score) for each in there]
+        return sorted(hits, key=lambda hit: -hit.score)
 
     def _hit(self, passage: Passage, score: float) -> Hit:
         level = trust(passage.document.url, self.standards.trust)

@@ -45,7 +45,8 @@ def _narrowed(scope: Scope, name: str, value: str) -> Scope:
             return replace(scope, kinds=(*scope.kinds, value.lower()))
         case "path":
             # Addresses are written with signs such as %20, whatever is typed.
-            return replace(scope, path=quote(value, safe="/:%#?&=+,;@!$'()*~"))
+            safe = "/:%#?&=+,;@!$'()*~"
+            return replace(scope, path=quote(value, safe=safe, errors="surrogateescape"))
         case "after":
             return replace(scope, after=_moment(name, value))
         case _:

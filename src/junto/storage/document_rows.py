@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from junto.domain.documents import Document, Entry, Known, Passage, Piece, Source, Spoken
+from junto.domain.documents import Document, Entry, Known, Passage, Piece, Source, Spoken, Stock
 from junto.domain.messages import Message, Role
 from junto.storage.encoding import read_parts
 from junto.storage.rows import Row, clean
@@ -80,4 +80,14 @@ def read_spoken(row: Row) -> Spoken:
         role=row["role"],
         at=row["at"],
         text=clean(message.text[:_MOST_SPOKEN]),
+    )
+
+
+def read_stock(row: Row) -> Stock:
+    """Return how much of a source a row tells of."""
+    return Stock(
+        source=Source(row["source"]),
+        documents=row["documents"],
+        passages=row["passages"],
+        characters=row["characters"],
     )

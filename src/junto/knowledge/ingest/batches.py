@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from junto.domain.documents import DocumentStore, Entry, Known
+from junto.work.tasks import finished
 
 _MOST, _MOST_CHARACTERS = 64, 2_000_000
 
@@ -23,15 +24,12 @@ class Batches:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Batches"]:
-        """Write what is left at the end of the block; if it fails, only what was begun."""
+        """Write what is left at the end of the block, however it ends."""
         try:
             yield self
-            await self._write()
         finally:
-            if self._writing:
-                await asyncio.gather(self._writing, return_exceptions=True)
-        if self._writing:
-            self._writing.result()
+            # Whoever stops a run does not want to read the same files again.
+            await finished(self._all_written())
 
     async def add(self, entry: Entry) -> None:
         """Have a document kept, soon."""
@@ -46,9 +44,14 @@ class Batches:
         if len(self._confirmed) >= _MOST:
             await self._write()
 
-    async def _write(self) -> None:
+    async def _all_written(self) -> None:
+        await self._write()
         if self._writing:
             await self._writing
+
+    async def _write(self) -> None:
+        if self._writing:
+            await asyncio.shield(self._writing)
         entries, self._entries, self._characters = self._entries, [], 0
         confirmed, self._confirmed = self._confirmed, []
         self._writing = asyncio.create_task(self._written(entries, confirmed))

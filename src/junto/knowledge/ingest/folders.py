@@ -75,12 +75,14 @@ class FolderPass:
                 title=path,
                 folder=self.tree.url(path.rpartition("/")[0]),
             )
-            await self.taking.take(content, before)
+            read = await self.taking.read(content, before)
         except BinaryError:
             report.leaves_out("binary files")
             await self._remove({content.url: before} if before else {}, ())
         except JuntoError as error:
             report.fails(path, error.message)
+        else:
+            await self.taking.keep(read, new=before is None)
 
     async def _vanished(self) -> None:
         """Remove what lies in folders that are not there any more."""

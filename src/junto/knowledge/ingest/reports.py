@@ -16,7 +16,7 @@ class Report:
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
-    bytes: int = 0
+    size: int = 0  # in bytes
     # What was left out, by reason.
     skipped: Counter[str] = field(default_factory=Counter)
     # What could not be read, and why.

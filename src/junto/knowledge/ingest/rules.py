@@ -3,10 +3,11 @@
 import contextlib
 import fnmatch
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 NAMES = (".gitignore", ".juntoignore")
 MOST_BYTES = 256 * 1024
@@ -19,7 +20,8 @@ _FOLDERS = frozenset(
     }
 )  # fmt: skip
 _SECRETS = (
-    ".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.kdbx", "id_rsa*", "id_dsa*",
+    ".env", ".env.*", "*.env", ".envrc", "*.tfvars", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
+    "*.ppk", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*",
     "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd",
     "credentials", "credentials.json", ".git-credentials",
 )  # fmt: skip
@@ -27,7 +29,11 @@ _EXAMPLES = ("*.example", "*.sample", "*.template", "*.dist")
 # What the library calls the slash behind a folder.
 _WITHIN = "ps_d"
 # A pattern becomes a regular expression, and with more of these one name could take for ever.
-_MOST_STARS, _MOST_DEEP = 2, 3
+_STAR, _MOST_STARS, _MOST_DEEP = "[^/]*", 2, 3
+_MOST_LINES = 10_000
+
+# An expression, and whether what fits it is left out or let in again.
+Pattern = tuple[re.Pattern[str], bool]
 
 
 def is_secret(name: str) -> bool:
@@ -42,7 +48,7 @@ class Rules:
     """What the files of rules say, from the outermost folder to the innermost."""
 
     # Each with the folder that it lies in, as a path that ends in a slash, or nothing.
-    specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+    specs: tuple[tuple[str, tuple[Pattern, ...]], ...] = ()
     # What a path has to begin with to be seen from where the rules begin.
     above: str = ""
 
@@ -78,11 +84,11 @@ class Rules:
         return False
 
 
-def _said(spec: GitIgnoreSpec, path: str) -> bool | None:
+def _said(patterns: tuple[Pattern, ...], path: str) -> bool | None:
     """Return whether the last pattern that fits a path leaves it out."""
-    for pattern in reversed(spec.patterns):
-        if pattern.regex and pattern.include is not None and _fits(pattern.regex, path):
-            return bool(pattern.include)
+    for regex, leaves_out in reversed(patterns):
+        if _fits(regex, path):
+            return leaves_out
     return None
 
 
@@ -100,13 +106,34 @@ def _fits(regex: re.Pattern[str], path: str) -> bool:
     return not regex.pattern.endswith("/") or ends[-1] < len(path)
 
 
-def _spec(content: bytes) -> GitIgnoreSpec:
-    lines = content.decode("utf-8", "replace").splitlines()
-    return GitIgnoreSpec.from_lines(line for line in lines if _tame(line))
+def _spec(content: bytes) -> tuple[Pattern, ...]:
+    lines = content.decode("utf-8", "replace").splitlines()[:_MOST_LINES]
+    return tuple(pattern for line in lines if (pattern := _pattern(line)))
 
 
-def _tame(line: str) -> bool:
-    segments = line.split("/")
-    deep = sum(segment == "**" for segment in segments)
-    runs = max(len(re.findall(r"\*+", segment)) for segment in segments)
-    return deep <= _MOST_DEEP and runs <= _MOST_STARS
+def _pattern(line: str) -> Pattern | None:
+    """Return what a line says; git, too, takes no notice of one that makes no sense."""
+    if sum(segment == "**" for segment in line.split("/")) > _MOST_DEEP:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = GitIgnoreSpecPattern(line)
+            if made.regex is None or made.include is None:
+                return None
+            return re.compile(_quick(made.regex.pattern)), bool(made.include)
+    except (ValueError, re.error):
+        return None
+
+
+def _quick(regex: str) -> str:
+    """Return an expression that takes time in proportion to what it looks at.
+
+    What stands between two stars may be taken where it comes first, without ever going back: if
+    the rest fits after a later place, it fits after the first one, too.
+    """
+    first, *parts = regex.split(_STAR)
+    if len(parts) <= _MOST_STARS or any("(?" in part for part in parts[:-1]):
+        return regex
+    middle = "".join(f"(?>{_STAR}?{part})" for part in parts[:-1])
+    return f"{first}{middle}{_STAR}{parts[-1]}"

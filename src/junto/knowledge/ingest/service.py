@@ -17,7 +17,8 @@ from junto.knowledge.ingest.folders import FolderPass
 from junto.knowledge.ingest.reports import Report, Told
 from junto.knowledge.ingest.taking import Content, Taking
 from junto.knowledge.ingest.targets import File, Folder, Web
-from junto.knowledge.ingest.walking import Tree, changed_at
+from junto.knowledge.ingest.walking import Tree, changed_at, file_url
+from junto.security.paths import reported
 
 _HTTP_OK = 200
 
@@ -77,30 +78,33 @@ class Indexer:
                         target, tree, self.store, taking, self.largest, self.told
                     ).run()
                 case File(path):
-                    await self._alone(str(path), taking, lambda: self._file(path))
+                    await self._alone(str(path), file_url(path), taking, lambda: self._file(path))
                 case Web(url):
-                    await self._alone(url, taking, lambda: self._page(url))
+                    await self._alone(url, url, taking, lambda: self._page(url))
 
     async def _alone(
-        self, name: str, taking: Taking, read: Callable[[], Awaitable[Content]]
+        self, name: str, url: str, taking: Taking, read: Callable[[], Awaitable[Content]]
     ) -> None:
         """Take in one thing that was named."""
+        found = await self.store.find(self.owner, url)
+        before = _known(found) if found and found.owner == self.owner else None
         try:
-            content = await read()
-            before = await self.store.find(self.owner, content.url)
-            own = before and before.owner == self.owner
-            await taking.take(content, _known(before) if before and own else None)
+            taken = await taking.read(await read(), before)
         except JuntoError as error:
             self.report.fails(name, error.message)
+        else:
+            await taking.keep(taken, new=before is None)
         self.told(name, self.report)
 
     async def _file(self, path: Path) -> Content:
         tree = Tree.at(path.parent)
+        with reported(path.name):
+            found = await asyncio.to_thread(os.stat, path)
         return Content(
             url=tree.url(path.name),
             name=path.name,
             body=await asyncio.to_thread(tree.roots.read, path.name, self.largest),
-            modified=changed_at(await asyncio.to_thread(os.stat, path)),
+            modified=changed_at(found),
             title=path.name,
             folder=tree.url(),
         )

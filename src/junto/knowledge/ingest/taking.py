@@ -1,17 +1,14 @@
 """One file or page taken in: read if it has changed, and noted in the report if it cannot be."""
 
-import asyncio
 import time
 from dataclasses import dataclass
 
-from junto.domain.documents import Document, Known, Source
-from junto.knowledge.entries import digest_of, document_id, entry, one_line
+from junto.domain.documents import Document, Entry, Known, Source
+from junto.knowledge.entries import cut, digest_of, document_id
+from junto.knowledge.formats.readable import one_line
 from junto.knowledge.formats.service import Formats
 from junto.knowledge.ingest.batches import Batches
 from junto.knowledge.ingest.reports import Report
-
-# Texts longer than this are cut in a thread, so that others get their turn meanwhile.
-_LONG = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,19 +34,17 @@ class Taking:
     batches: Batches
     report: Report
 
-    async def take(self, content: Content, before: Known | None) -> None:
-        """Have it kept, unless it is what is known already.
+    async def read(self, content: Content, before: Known | None) -> Entry | Known:
+        """Return it as a document, or that it is what is known already.
 
         Raises:
-            JuntoError: it cannot be read, or not be kept.
+            JuntoError: it cannot be read.
         """
-        digest, now = digest_of(content.body), time.time()
-        self.report.bytes += len(content.body)
+        digest = await digest_of(content.body)
+        self.report.size += len(content.body)
+        now = time.time()
         if before and before.digest == digest:
-            size = len(content.body)
-            await self.batches.confirm(Known(before.id, digest, size, content.modified, now))
-            self.report.unchanged += 1
-            return
+            return Known(before.id, digest, len(content.body), content.modified, now)
         readable = await self.formats.read(content.name, content.body, content.content_type)
         document = Document(
             id=document_id(self.owner, content.url),
@@ -65,15 +60,20 @@ class Taking:
             length=len(readable.text),
             folder=content.folder,
         )
-        text, shape = readable.text, readable.shape
-        beside = len(text) > _LONG
-        made = (
-            entry(document, text, shape)
-            if not beside
-            else await asyncio.to_thread(entry, document, text, shape)
-        )
-        await self.batches.add(made)
-        if before:
-            self.report.changed += 1
-        else:
+        return await cut(document, readable.text, readable.shape)
+
+    async def keep(self, read: Entry | Known, *, new: bool) -> None:
+        """Have it kept.
+
+        Raises:
+            JuntoError: the store would not.
+        """
+        if isinstance(read, Known):
+            await self.batches.confirm(read)
+            self.report.unchanged += 1
+            return
+        await self.batches.add(read)
+        if new:
             self.report.added += 1
+        else:
+            self.report.changed += 1

@@ -1,4 +1,4 @@
-"""What somebody wants to have indexed: folders, files, patterns, pages of the web, a pipe."""
+"""What somebody wants to have indexed: folders, files, patterns, pages of the web."""
 
 import fnmatch
 import glob
@@ -38,12 +38,7 @@ class Web:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pipe:
-    """What comes through standard input."""
-
-
-Target = Folder | File | Web | Pipe
+Target = Folder | File | Web
 
 
 def target(word: str) -> Target:
@@ -52,8 +47,6 @@ def target(word: str) -> Target:
     Raises:
         NotFoundError: there is nothing there.
     """
-    if word == "-":
-        return Pipe()
     if _WEB.match(word):
         return Web(word)
     path = Path(word).expanduser()
@@ -65,7 +58,7 @@ def target(word: str) -> Target:
         return _pattern(path)
     if path.exists():
         raise NotFoundError(f"{word} is neither a file nor a folder.")
-    raise NotFoundError(f"There is no {word}. Name a file, a folder, a pattern, a URL, or -.")
+    raise NotFoundError(f"There is no {word}. Name a file, a folder, a pattern, or a URL.")
 
 
 def _pattern(path: Path) -> Folder:

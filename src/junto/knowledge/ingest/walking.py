@@ -11,7 +11,7 @@ from urllib.parse import quote_from_bytes
 
 from junto.domain.errors import JuntoError
 from junto.knowledge.ingest.rules import MOST_BYTES, NAMES, Rules, is_secret
-from junto.security.paths import Roots
+from junto.security.paths import Roots, reported
 
 _LATEST = 253_402_300_000.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK
@@ -60,15 +60,17 @@ class Tree:
 
     def walk(self) -> Iterator[Listing]:
         """Yield each folder, the outer ones first."""
-        device = self.root.stat().st_dev
         pending = [("", Rules.around(self.root))]
+        device: int | None = None
         while pending:
             path, rules = pending.pop()
-            listing = Listing(path)
+            listing, folders = Listing(path), list[str]()
             try:
-                folders, rules = self._look(listing, rules, device)
+                with reported(path or str(self.root)):
+                    device = self.root.stat().st_dev if device is None else device
+                    folders, rules = self._look(listing, rules, device)
             except JuntoError as error:
-                listing.problem, folders = error.message, []
+                listing.problem = error.message
             yield listing
             pending += [(listing.within(name), rules) for name in sorted(folders, reverse=True)]
 

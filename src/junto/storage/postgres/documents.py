@@ -13,11 +13,17 @@ from junto.domain.documents import (
     Entry,
     Known,
     Scope,
-    Source,
     Spoken,
     Stock,
 )
-from junto.storage.document_rows import AROUND, SHOWN, read_document, read_known, read_spoken
+from junto.storage.document_rows import (
+    AROUND,
+    SHOWN,
+    read_document,
+    read_known,
+    read_spoken,
+    read_stock,
+)
 from junto.storage.postgres.database import Database
 from junto.storage.postgres.keeping import kept
 from junto.storage.postgres.parts import stretch
@@ -27,7 +33,7 @@ from junto.storage.rows import clean
 _UNREAD = """
 SELECT m.key, c.owner, c.id AS conversation_id, m.position, m.role, m.at, m.parts
 FROM messages m JOIN conversations c ON c.key = m.conversation
-WHERE NOT m.searchable ORDER BY m.key LIMIT %s
+WHERE NOT m.searchable ORDER BY m.key DESC LIMIT %s
 """
 _KNOWN = """
 SELECT url, id, digest, size, modified, indexed FROM documents
@@ -133,15 +139,7 @@ class PostgresDocuments(DocumentStore):
 
     @override
     async def stock(self, owner: str) -> tuple[Stock, ...]:
-        return tuple(
-            Stock(
-                source=Source(row["source"]),
-                documents=row["documents"],
-                passages=row["passages"],
-                characters=row["characters"],
-            )
-            for row in await self._rows(_STOCK, ([owner, EVERYONE],))
-        )
+        return tuple(read_stock(row) for row in await self._rows(_STOCK, ([owner, EVERYONE],)))
 
     async def _rows(
         self, sql: str, values: tuple[object, ...] | Mapping[str, object]

@@ -14,7 +14,6 @@ from junto.domain.documents import (
     Entry,
     Known,
     Scope,
-    Source,
     Spoken,
     Stock,
 )
@@ -27,6 +26,7 @@ from junto.storage.document_rows import (
     read_document,
     read_known,
     read_spoken,
+    read_stock,
 )
 from junto.storage.rows import clean
 from junto.storage.sqlite.database import Database
@@ -50,7 +50,7 @@ _MOVE = "UPDATE passages SET begins = :begins, ends = :ends, path = :path WHERE 
 _UNREAD = """
 SELECT m.key, c.owner, c.id AS conversation_id, m.position, m.role, m.at, m.parts
 FROM messages m JOIN conversations c ON c.key = m.conversation
-WHERE m.searchable = 0 ORDER BY m.key LIMIT ?
+WHERE m.searchable = 0 ORDER BY m.key DESC LIMIT ?
 """
 _STOCK = """
 SELECT source, count(*) AS documents, sum(length) AS characters,
@@ -81,7 +81,7 @@ class SqliteDocuments(DocumentStore):
     async def known(self, owner: str, folder: str) -> Mapping[str, Known]:
         rows = await self._rows(
             "SELECT * FROM documents WHERE owner = ? AND folder = ? AND folder <> ''",
-            (owner, folder),
+            (owner, clean(folder)),
         )
         return {row["url"]: read_known(row) for row in rows}
 
@@ -90,7 +90,7 @@ class SqliteDocuments(DocumentStore):
         rows = await self._rows(
             "SELECT DISTINCT folder FROM documents WHERE owner = ? AND folder > ? AND folder <> '' "
             "AND (folder = ? OR substr(folder, 1, ?) = ?) ORDER BY folder LIMIT ?",
-            (owner, after, beneath, len(beneath) + 1, f"{beneath}/", most),
+            (owner, clean(after), clean(beneath), len(beneath) + 1, f"{clean(beneath)}/", most),
         )
         return tuple(row["folder"] for row in rows)
 
@@ -114,7 +114,7 @@ class SqliteDocuments(DocumentStore):
         shown = "AND (d.message IS NULL OR s.status = 'active') ORDER BY d.owner DESC LIMIT 1"
         for column in ("id", "url"):
             sql = f"{select} AND d.{column} = ? {shown}"
-            if rows := await self._rows(sql, (owner, EVERYONE, id_or_url)):
+            if rows := await self._rows(sql, (owner, EVERYONE, clean(id_or_url))):
                 return read_document(rows[0])
         return None
 
@@ -124,7 +124,7 @@ class SqliteDocuments(DocumentStore):
             f"SELECT substr(t.text, ?, ?) AS text FROM documents d JOIN texts t "
             f"ON t.document = d.key {AROUND} WHERE d.owner IN (?, ?) AND d.id = ? "
             "AND (d.message IS NULL OR s.status = 'active') ORDER BY d.owner DESC",
-            (start + 1, end - start, owner, EVERYONE, id_),
+            (start + 1, end - start, owner, EVERYONE, clean(id_)),
         )
         return str(rows[0]["text"]) if rows else ""
 
@@ -134,21 +134,13 @@ class SqliteDocuments(DocumentStore):
         rows = await self._rows(
             f"SELECT {SHOWN} FROM documents d {AROUND} WHERE {which} "
             "AND d.url > :after ORDER BY d.url LIMIT :most",
-            {**values, "after": after, "most": most},
+            {**values, "after": clean(after), "most": most},
         )
         return tuple(read_document(row) for row in rows)
 
     @override
     async def stock(self, owner: str) -> tuple[Stock, ...]:
-        return tuple(
-            Stock(
-                source=Source(row["source"]),
-                documents=row["documents"],
-                passages=row["passages"],
-                characters=row["characters"],
-            )
-            for row in await self._rows(_STOCK, (owner, EVERYONE))
-        )
+        return tuple(read_stock(row) for row in await self._rows(_STOCK, (owner, EVERYONE)))
 
     async def _rows(
         self, sql: str, values: tuple[object, ...] | Mapping[str, object]

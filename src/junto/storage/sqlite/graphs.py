@@ -40,7 +40,10 @@ class Graph:
         index = _empty(dimension)
         if index is None:
             return None
-        index.view(str(place / f"{_PREFIX}{covered}"))
+        try:
+            index.view(str(place / f"{_PREFIX}{covered}"))
+        except (RuntimeError, OSError):  # a newer one has just taken its place
+            return known
         return cls(covered, index)
 
     @classmethod
@@ -67,7 +70,9 @@ class Graph:
     def nearest(self, rows: Halves, wanted: Floats, count: int) -> tuple[Floats, Any]:
         """Return the scores and numbers of the nearest rows, those behind the index included."""
         found = self._index.search(wanted, count)
+        # Another process may have added rows since ours were mapped.
         near = found.keys.astype(np.int64)
+        near = near[near < len(rows)]
         numbers = np.concatenate([near, np.arange(self.covered, len(rows))])
         scores = rows[numbers].astype("<f4") @ wanted
         order = np.argsort(-scores, kind="stable")[:count]

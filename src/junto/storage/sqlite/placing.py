@@ -73,7 +73,9 @@ class SqliteVectors(VectorStore):
         database = await self.database()
 
         def write(db: sqlite3.Connection) -> None:
-            db.execute("DELETE FROM vectors WHERE embedder <> ?", (_embedder_key(db, model),))
+            own = (_embedder_key(db, model),)
+            db.execute("DELETE FROM vectors WHERE embedder <> ?", own)
+            db.execute("DELETE FROM embedders WHERE key <> ?", own)
 
         await database.write(write)
         await database.read(lambda db: self.files().settle(db, model))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from junto.domain.documents import EVERYONE, Scope
+from junto.storage.rows import clean
 
 
 def clauses(scope: Scope) -> tuple[str, dict[str, Any]]:
@@ -10,13 +11,13 @@ def clauses(scope: Scope) -> tuple[str, dict[str, Any]]:
     parts = ["d.owner IN (:owner, :everyone)", "(d.message IS NULL OR s.status = 'active')"]
     values: dict[str, Any] = {"owner": scope.owner, "everyone": EVERYONE}
     for column, wanted in (("source", scope.sources), ("kind", scope.kinds)):
-        names = {f"{column}{number}": str(each) for number, each in enumerate(wanted)}
+        names = {f"{column}{number}": clean(str(each)) for number, each in enumerate(wanted)}
         if names:
             parts.append(f"d.{column} IN ({', '.join(f':{name}' for name in names)})")
             values |= names
     if scope.path:
         parts.append("instr(lower(d.url), :path) > 0")
-        values["path"] = scope.path.lower()
+        values["path"] = clean(scope.path.lower())
     if scope.after is not None:
         parts.append("d.modified >= :since")
         values["since"] = scope.after

@@ -12,6 +12,7 @@ Files only grow, and every process maps them, so that a vector is in memory once
 the database stays in the files, is not found there any more, and goes with the next generation.
 """
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -89,6 +90,7 @@ class VectorFiles:
 
     def settle(self, db: sqlite3.Connection, model: Model) -> None:
         """Write a new generation if much is gone, and an index if there is very much."""
+        self._sweep(db)
         found = embedder(db, model)
         if found is None:
             return
@@ -101,6 +103,13 @@ class VectorFiles:
             # Under a lock of its own: it takes long, and others want to add rows meanwhile.
             with alone_in_thread(mapped.place.parent / "making"):
                 Graph.made(mapped.place, mapped.rows, self._closing)
+
+    def _sweep(self, db: sqlite3.Connection) -> None:
+        """Remove the files of models that are not used any more."""
+        used = {row["token"] for row in db.execute("SELECT token FROM embedders")}
+        for path in self.folder.glob("*") if self.folder.is_dir() else ():
+            if path.name not in used:
+                shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
         """Stop what takes long."""
@@ -118,7 +127,7 @@ class VectorFiles:
             with alone_in_thread(home / "lock"):
                 place = _generation(home)
                 _catch_up(db, found, place)
-            mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
+                mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
             return mapped
 
     def _renewed(self, db: sqlite3.Connection, found: sqlite3.Row) -> _Mapped:
@@ -132,7 +141,7 @@ class VectorFiles:
                 _catch_up(db, found, place)
                 _name(home, place)
                 shutil.rmtree(old, ignore_errors=True)
-            mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
+                mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
             self._graphs.clear()
             return mapped
 
@@ -189,14 +198,15 @@ def _best_first(scores: Floats) -> Iterator[int]:
 
 def _generation(home: Path) -> Path:
     """Return the folder in use, which is made if there is none; under the lock."""
-    try:
-        return home / (home / "current").read_text()
-    except FileNotFoundError:
-        place = home / "1"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(mode=0o700)
-        _name(home, place)
-        return place
+    with contextlib.suppress(FileNotFoundError):
+        place = home / (home / "current").read_text()
+        if place.is_dir() and place.name.isdecimal():
+            return place
+    place = home / "1"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(mode=0o700)
+    _name(home, place)
+    return place
 
 
 def _name(home: Path, place: Path) -> None:
@@ -209,10 +219,12 @@ def _catch_up(db: sqlite3.Connection, found: sqlite3.Row, place: Path) -> None:
     """Add what the database has and the files have not; under the lock."""
     dimension = found["dimension"]
     with (place / "rows").open("ab") as rows, (place / "keys").open("a+b") as keys:
-        number = keys.tell() // _PAIR
+        # Of rows that are missing, the keys are of no use; it begins anew.
+        width = dimension * _NUMBER
+        number = keys.tell() // _PAIR if rows.tell() >= keys.tell() // _PAIR * width else 0
         # Whoever was killed on the way has left the end of one or the other.
         keys.truncate(number * _PAIR)
-        rows.truncate(number * dimension * _NUMBER)
+        rows.truncate(number * width)
         keys.seek(max(0, number * _PAIR - _PAIR))
         last = int.from_bytes(keys.read(8), "little") if number else 0
         keys.seek(0, os.SEEK_END)
@@ -224,6 +236,7 @@ def _catch_up(db: sqlite3.Connection, found: sqlite3.Row, place: Path) -> None:
             pairs: list[Any] = [(row["key"], row["passage"]) for row in some]
             keys.write(np.array(pairs, "<i8").tobytes())
             keys.flush()
+            os.fsync(keys.fileno())
 
 
 def _map(place: Path, dimension: int) -> _Mapped:
