@@ -31,6 +31,12 @@ _WITHIN = "ps_d"
 # A pattern becomes a regular expression, and with more of these one name could take for ever.
 _STAR, _MOST_STARS, _MOST_DEEP = "[^/]*", 2, 3
 _MOST_LINES = 10_000
+# Git knows these names within brackets; the library does not.
+_CLASSES = {
+    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z",
+    "xdigit": "0-9a-fA-F", "space": " \t", "blank": " \t",
+}  # fmt: skip
+_CLASS = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
 
 # An expression, and whether what fits it is left out or let in again.
 Pattern = tuple[re.Pattern[str], bool]
@@ -118,7 +124,7 @@ def _pattern(line: str) -> Pattern | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = GitIgnoreSpecPattern(line)
+            made = GitIgnoreSpecPattern(_CLASS.sub(lambda found: _CLASSES[found[1]], line))
             if made.regex is None or made.include is None:
                 return None
             return re.compile(_quick(made.regex.pattern)), bool(made.include)
