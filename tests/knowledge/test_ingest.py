@@ -237,9 +237,11 @@ def test_words_name_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "link").symlink_to(tmp_path / "file.md")
 
     assert target("HTTPS://example.org/") == Web("HTTPS://example.org/")
-    assert target(".") == Folder(tmp_path.resolve())
+    found = tmp_path.stat()
+    identity = (found.st_dev, found.st_ino)
+    assert target(".") == Folder(tmp_path.resolve(), None, identity)
     assert target("link") == File(tmp_path.resolve() / "file.md")
-    assert target("*.md") == Folder(tmp_path.resolve(), "*.md")
+    assert target("*.md") == Folder(tmp_path.resolve(), "*.md", identity)
     for word in ("nothing", "nothing/*.md", "/dev/null"):
         with pytest.raises(NotFoundError):
             target(word)
@@ -344,3 +346,61 @@ async def test_a_folder_that_is_gone_is_told_and_what_was_in_it_stays(
 
     assert indexer.report.failed == 1
     assert await here.found("elephants") == ["a.md"]
+
+
+async def test_a_folder_that_has_become_a_link_is_not_followed(here: Room, docs: Path) -> None:
+    meant = target(str(docs))
+    indexer = here.indexer()
+    await indexer.index(meant)
+    elsewhere = docs.with_name("elsewhere")
+    elsewhere.mkdir()
+    (elsewhere / "secret.md").write_text("A wombat.\n")
+    await asyncio.to_thread(docs.rename, docs.with_name("old"))
+    await asyncio.to_thread(docs.symlink_to, elsewhere)
+
+    await indexer.index(meant)
+
+    assert indexer.report.problems == [(str(docs), f"{docs} is another folder now.")]
+    assert await here.found("wombat") == []
+    assert await here.found("elephants") == ["a.md"]
+
+
+async def test_a_file_that_was_named_and_is_gone_is_removed(here: Room, docs: Path) -> None:
+    meant = target(str(docs / "a.md"))
+    await here.indexer().index(meant)
+    (docs / "a.md").unlink()
+
+    indexer = here.indexer()
+    await indexer.index(meant)
+
+    assert (indexer.report.removed, indexer.report.failed) == (1, 0)
+    assert await here.found("elephants") == []
+
+
+async def test_a_pipe_in_the_place_of_rules_stops_nobody(here: Room, docs: Path) -> None:
+    (docs / ".git").mkdir()
+    os.mkfifo(docs / ".gitignore")
+    os.mkfifo(docs / "deep" / ".gitignore")
+
+    assert counts(await here.index(docs / "deep"))[0] == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# aaaa\n## bbbb\n### cccc\n" + "###### dd\n###### ee\n" * 60_000,
+        "." * 1_000_000,
+        ("." * 500 + '"' * 500) * 1000,
+    ],
+    ids=["headings", "dots", "quotes"],
+)
+async def test_a_text_that_is_all_structure_takes_little(
+    here: Room, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "odd.md").write_text(text)
+
+    report = await here.index(tmp_path / "odd.md", largest=10_000_000)
+
+    assert report.failed == 0
+    [stock] = [each for each in await here.stores.documents.stock(ME) if each.source == "documents"]
+    assert stock.passages <= 1000 + len(text) // 300

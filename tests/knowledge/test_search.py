@@ -77,6 +77,12 @@ def test_filters_stand_among_the_words() -> None:
     assert wish("TypeError: path: is none, see http://x", MINE).text.startswith("TypeError: path:")
 
 
+@pytest.mark.parametrize("query", ["x" * 20_001, "type:a " * 21])
+def test_a_query_has_bounds(query: str) -> None:
+    with pytest.raises(InvalidInputError, match="at most"):
+        wish(query, MINE)
+
+
 @pytest.mark.parametrize("query", ["source:nowhere x", "after:yesterday x", "before:2026-13-01"])
 def test_a_filter_that_makes_no_sense_says_what_it_takes(query: str) -> None:
     with pytest.raises(InvalidInputError, match="it takes"):

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from junto.domain.documents import Model, Scope
+from junto.domain.errors import InputOutputError
 from junto.storage.sqlite.vectors import products
 from tests.storage.libraries import ME, Library, entry, on_sqlite
 
@@ -240,3 +241,30 @@ async def test_half_of_the_files_may_be_gone(library: Library, tmp_path: Path, n
         fresh = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
         await filled(fresh, 50, 1, seed=5)
         assert await found(fresh, wanted, 1) == [keys[3]]
+
+
+async def test_a_database_from_a_backup_does_not_take_later_files(tmp_path: Path) -> None:
+    async def serve(first: int, count: int, seed: int) -> list[int]:
+        async with AsyncExitStack() as stack:
+            library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+            keys = await filled(library, first, count, seed)
+            wanted = rows(count, seed)[2].tobytes()
+            assert await found(library, wanted, 1) == [keys[2]]
+            return keys
+
+    await serve(0, 10, seed=1)
+    saved = (tmp_path / "junto.db").read_bytes()
+    await serve(10, 10, seed=2)
+    for end in ("-wal", "-shm"):
+        (tmp_path / f"junto.db{end}").unlink(missing_ok=True)
+    (tmp_path / "junto.db").write_bytes(saved)
+
+    await serve(20, 10, seed=3)
+
+
+async def test_files_that_cannot_be_used_are_told(library: Library, tmp_path: Path) -> None:
+    await filled(library, 0, 10)
+    (tmp_path / "vectors").write_text("no folder")
+
+    with pytest.raises(InputOutputError):
+        await found(library, rows(1)[0].tobytes())

@@ -140,6 +140,7 @@ def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
     assert len(answers[5]["resources"]) == 2
     assert [t["uriTemplate"] for t in answers[6]["resourceTemplates"]] == [
         "conversation://{id}",
+        "document://{id}",
         "file:///{path}",
     ]
     assert len(answers[7]["prompts"]) == 4

@@ -104,7 +104,7 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
         servers = servers_of(settings.servers)
         for server in servers:
             stack.push_async_callback(server.close)
-        knowledge = knowledge_of(settings, stores, embedder_of(settings, state, stack))
+        knowledge = knowledge_of(settings, stores, embedder_of(settings, state, stack, redactor))
         services = Services(conversations, jobs, status, servers, stores.sessions, knowledge, state)
         surface = surface_of(loaded, guard, services, reach)
         yield Junto(

@@ -7,15 +7,22 @@ from junto.app.models import patience_of
 from junto.domain.embeddings import Embedder
 from junto.providers.catalog.reading import threads_of
 from junto.providers.embeddings.choosing import EMBEDDED, Choice, choice_of
+from junto.providers.embeddings.discreet import Discreet
 from junto.providers.embeddings.later import Later
+from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
 
 # It holds 120 MB, and is loaded again in a third of a second.
 _IDLE = 300.0
 
 
-def embedder_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Embedder | None:
+def embedder_of(
+    settings: Settings, state: Path, stack: AsyncExitStack, redactor: Redactor
+) -> Embedder | None:
     """Return what makes vectors, if anything shall; nothing is opened before it is used.
+
+    What goes wrong is told to callers, and a provider may repeat its key in its refusal; so the
+    redactor has the last word.
 
     Raises:
         ConfigurationError: the settings name somebody who cannot be asked.
@@ -29,7 +36,7 @@ def embedder_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Embed
         choice = choice_of(name, settings.models, settings.providers)
         later = Later(lambda: _served(settings, choice))
     stack.push_async_callback(later.close)
-    return later
+    return Discreet(later, redactor.text)
 
 
 def _embedded(settings: Settings, state: Path) -> AbstractAsyncContextManager[Embedder]:

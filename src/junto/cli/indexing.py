@@ -205,7 +205,8 @@ class _Indexing:
             skipped = ", ".join(f"{count:,} {why}" for why, count in report.skipped.most_common())
             click.echo(f"left out: {skipped}", err=True)
         for name, why in report.problems[:_MOST_SHOWN]:
-            click.echo(harmless(f"{name.replace(chr(10), ' ')}: {why}"), err=True)
+            line = " ".join(f"{name}: {why}".split("\n"))
+            click.echo(harmless(line), err=True)
         if report.failed > _MOST_SHOWN:
             more = report.failed - _MOST_SHOWN
             click.echo(f"… and {more:,} more; --json tells of a thousand", err=True)

@@ -31,7 +31,7 @@ def search(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     hits = [SearchHit.of(hit) for hit in found.hits]
     if as_json:
         facts = {"results": [hit.facts() for hit in hits], "note": found.note}
-        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(facts, indent=2))
         return
     if not hits:
         raise NotFoundError(found.note or "Nothing was found.")

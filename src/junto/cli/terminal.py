@@ -10,7 +10,8 @@ from junto.conversation.service import Asked, Reply
 from junto.domain.questions import Event, StopReason, TextDelta, ThinkingDelta, Waiting
 
 # What a model says must not move the cursor, change the title, or write to the clipboard.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Nor may it turn the direction of what is written.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def _sits(stream: object) -> bool:

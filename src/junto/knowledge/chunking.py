@@ -14,11 +14,15 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.{0,200})")
 _FENCE = re.compile(r"[ \t]{0,3}(```|~~~)")
 # A line at the margin that begins something with a name, in most languages.
 _DEFINITION = re.compile(
-    r"(?:@|(?:export|public|private|protected|static|abstract|async|default|pub)\s+)*"
+    r"(?:@|(?:export|public|private|protected|static|abstract|async|default|pub)\s+){0,8}"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module|type|const|CREATE)\b"
     r"[ \t]*((?:\w|::?(?=\w)|\.(?=\w)){0,80})"
 )
-_SENTENCE = re.compile(r"[.!?\u3002\uff01\uff1f]+[\"')\]]*\s+")
+# From the first of several signs on, or a row of them would be looked at from each.
+_ENDS = r".!?\u3002\uff01\uff1f"
+_SENTENCE = re.compile(rf"(?<![{_ENDS}])[{_ENDS}]++[\"')\]]*+\s+")
+# A definition is told by the beginning of its line.
+_TOLD = 300
 
 
 class Shape(StrEnum):
@@ -115,10 +119,10 @@ def _definitions(text: str) -> Iterator[_Block]:
     """Yield what is defined at the margin, each with what follows it and is further in."""
 
     def named(line: str) -> tuple[int, str] | None:
-        match = _DEFINITION.match(line)
+        match = _DEFINITION.match(line[:_TOLD])
         return (1, match[1]) if match and match[1] else None
 
-    return _cut(text, lambda line: bool(_DEFINITION.match(line)), named)
+    return _cut(text, lambda line: bool(_DEFINITION.match(line[:_TOLD])), named)
 
 
 def _sections(text: str) -> Iterator[_Block]:

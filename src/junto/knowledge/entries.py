@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import time
 
 from junto.domain.documents import Document, Entry, Piece, Source, Spoken
@@ -12,6 +13,8 @@ from junto.knowledge.formats.readable import one_line
 # What lies nowhere else has an address of ours.
 OWN_ADDRESS = "junto://document/"
 _LONG = 100_000
+# So many passages a document may have, however short, and as many more as are of this length.
+_MANY, _SHORT = 1000, 300
 
 
 def document_id(owner: str, address: str) -> str:
@@ -30,9 +33,13 @@ def _digest(content: bytes) -> str:
 
 def entry(document: Document, text: str, shape: Shape) -> Entry:
     """Return a document with the passages that tell something."""
+    most = _MANY + len(text) // _SHORT
+    found = list(itertools.islice(chunks(text, shape), most + 1))
+    if len(found) > most:  # headings upon headings, with nothing beneath them
+        found = list(chunks(text, Shape.PLAIN))
     pieces = tuple(
         Piece(chunk.start, chunk.end, chunk.path)
-        for chunk in chunks(text, shape)
+        for chunk in found
         if tells(text[chunk.start : chunk.end])
     )
     return Entry(document, text, pieces)

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 from junto.domain.documents import Model, VectorStore
 from junto.domain.embeddings import Embedder
+from junto.domain.errors import JuntoError
 from junto.domain.ids import new_id
 from junto.telemetry.logs import Log
-from junto.work.tasks import beside, surely
+from junto.work.tasks import beside
 
 _log = Log.of("knowledge")
 
 _AT_ONCE = 32
-_LEASE = 30.0
+_LEASE, _MOMENT = 30.0, 1.0
 _LOOK_AGAIN = 2.0
 # After a failure, and in case another process has put something in.
 _PAUSE = 300.0
@@ -61,8 +62,7 @@ class Placing:
                 await self._place(model, store, begun, told)
                 await store.settle(model)
             finally:
-                now = time.time()
-                await surely(store.hold(self._me, now, now))
+                await self._let_go(store)
         return max(0, begun)
 
     async def _place(self, model: Model, store: VectorStore, left: int, told: Told) -> None:
@@ -81,6 +81,13 @@ class Placing:
                 left, after = await store.left(model), 0
             else:
                 return
+
+    async def _let_go(self, store: VectorStore) -> None:
+        """Say that others may go on; who cannot say it in a moment leaves it to the clock."""
+        now = time.time()
+        with contextlib.suppress(JuntoError, TimeoutError):
+            async with asyncio.timeout(_MOMENT):
+                await store.hold(self._me, now, now)
 
     async def _holds(self, store: VectorStore) -> bool:
         now = time.time()

@@ -13,7 +13,8 @@ from junto.domain.documents import Scope, Source
 from junto.domain.errors import InvalidInputError
 
 _FILTER = re.compile(r'(?<!\S)(source|type|path|after|before):(?:"([^"]{1,500})"|(\S{1,500}))')
-_MOST_CHARACTERS = 4000
+_MOST_CHARACTERS, _LONGEST = 4000, 20_000
+_MOST_FILTERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,11 @@ def wish(query: str, scope: Scope) -> Wish:
     Raises:
         InvalidInputError: a filter makes no sense.
     """
+    if len(query) > _LONGEST:
+        raise InvalidInputError(f"query: it has at most {_LONGEST:,} characters.")
     filters = [(found[1], found[2] or found[3]) for found in _FILTER.finditer(query)]
+    if len(filters) > _MOST_FILTERS:
+        raise InvalidInputError(f"query: it has at most {_MOST_FILTERS} filters.")
     for name, value in filters:
         scope = _narrowed(scope, name, value)
     text = " ".join(_FILTER.sub(" ", query).split())

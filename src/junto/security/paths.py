@@ -111,15 +111,15 @@ class Roots:
         finally:
             os.close(fd)
 
-    def read(self, path: str, most_bytes: int) -> bytes:
-        """Return what is in the file at `path`.
+    def read(self, path: str, most_bytes: int, *, links: bool = True) -> bytes:
+        """Return what is in the file at `path`, reached without any link if that is wanted.
 
         Raises:
             SecurityError: it lies outside, or is no ordinary file.
             NotFoundError: there is no such file.
             InputOutputError: it cannot be read, or is too large.
         """
-        with self.opened(path) as fd:
+        with self.opened(path, links=links) as fd:
             found = os.fstat(fd)
             if stat.S_ISDIR(found.st_mode):
                 raise InputOutputError(f"{path} is a folder. `list_files` shows what is in it.")

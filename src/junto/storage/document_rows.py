@@ -22,12 +22,14 @@ AROUND = """
 LEFT JOIN messages m ON m.key = d.message LEFT JOIN conversations s ON s.key = m.conversation
 """
 _MOST_SPOKEN = 200_000
+_LONGEST_HEADING = 400
 
 
 def document_row(document: Document) -> dict[str, Any]:
     """Return what is kept of a document."""
     row = {name: getattr(document, name) for name in COLUMNS}
-    return row | {"title": clean(document.title), "source": document.source.value}
+    texts = {"title": clean(document.title), "url": clean(document.url)}
+    return row | texts | {"source": document.source.value}
 
 
 def read_document(row: Row) -> Document:
@@ -48,8 +50,8 @@ def piece_row(entry: Entry, piece: Piece) -> dict[str, Any]:
     return {
         "begins": piece.start,
         "ends": piece.end,
-        "path": json.dumps(piece.path),
-        "heading": spread(clean(" > ".join(dict.fromkeys(above)))),
+        "path": json.dumps([clean(step) for step in piece.path]),
+        "heading": spread(clean(" > ".join(dict.fromkeys(above))[:_LONGEST_HEADING])),
         "words": spread(clean(entry.text[piece.start : piece.end])),
     }
 

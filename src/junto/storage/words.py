@@ -13,7 +13,7 @@ _TOKEN = re.compile(rf"[{_DENSE}]+|[^\W{_DENSE}]+", re.UNICODE)
 _EACH = re.compile(rf"([{_DENSE}])")
 _BETWEEN = re.compile(r"[\W_]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_MOST_TOKENS = 32
+_MOST_TOKENS, _LONGEST_PHRASE = 32, 16
 _MOST_SPOTS = 200
 _SHORTEST_ROOT = 3
 _COMMON_WORDS = """
@@ -53,7 +53,7 @@ def phrases(query: str) -> tuple[str, ...]:
 
 def _tokens(query: str) -> Iterator[str]:
     for match in _TOKEN.finditer(query.casefold()):
-        yield " ".join(spread(match[0]).split())
+        yield " ".join(spread(match[0]).split()[:_LONGEST_PHRASE])
 
 
 def snippet(text: str, wanted: tuple[str, ...], length: int = 240) -> str:

@@ -10,8 +10,9 @@ from junto.domain.messages import Message, Text, ToolCall, ToolResult
 
 # A result as a model gets it: data between marks.
 _DATA = re.compile(r"<data-\w+ from='[^']*'>\n(.*)\n</data-", re.DOTALL)
-# A passage that was found: its title, its id, its address.
-_FOUND = re.compile(r"^(.{1,400}) \[([0-9a-f]{32}(?::\d+)?)\] (\S+)$", re.MULTILINE)
+# A passage that was found: its title, its id, its address. What a document says is set in, so that
+# it cannot pose as one.
+_FOUND = re.compile(r"^(?! )(.{1,400}) \[([0-9a-f]{32}(?::\d+)?)\] (\S+)$", re.MULTILINE)
 
 
 def sources(between: Iterable[Message]) -> list[dict[str, Any]]:

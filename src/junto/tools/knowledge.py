@@ -89,7 +89,7 @@ class DocumentHits(Result):
     def text(self) -> str:
         """Return one paragraph for each."""
         return _told(
-            [f"{hit.title} [{hit.id}] {hit.url}\n{hit.snippet}" for hit in self.hits], self.note
+            [f"{hit.title} [{hit.id}] {hit.url}\n  {hit.snippet}" for hit in self.hits], self.note
         )
 
 

@@ -9,6 +9,7 @@ import pytest
 from junto.app.embeddings import embedder_of
 from junto.domain.errors import ConfigurationError
 from junto.providers.embeddings.choosing import Choice, choice_of
+from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
 
 KEYS = {
@@ -78,6 +79,6 @@ async def test_it_is_checked_at_the_start_and_may_be_off(tmp_path: Path) -> None
         off = Settings.model_validate({"knowledge": {"embeddings": False}})  # as YAML reads it
         wrong = Settings.model_validate({"knowledge": {"embeddings": "openai/m"}})
 
-        assert embedder_of(off, tmp_path, stack) is None
+        assert embedder_of(off, tmp_path, stack, Redactor(())) is None
         with pytest.raises(ConfigurationError):
-            embedder_of(wrong, tmp_path, stack)
+            embedder_of(wrong, tmp_path, stack, Redactor(()))

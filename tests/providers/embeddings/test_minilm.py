@@ -20,8 +20,10 @@ from junto.domain.documents import Model
 from junto.domain.embeddings import Embedder
 from junto.domain.errors import ConfigurationError, NetworkError
 from junto.providers.embedded.packages import Carried
+from junto.providers.embeddings.discreet import Discreet
 from junto.providers.embeddings.later import Later
 from junto.providers.embeddings.minilm import NETWORK, TOKENIZER, MiniLm, minilm, weights
+from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
 from tests.providers.shop import Shop
 
@@ -189,13 +191,14 @@ async def test_by_default_it_is_this_one_and_opened_again_after_it_was_closed(
     tmp_path: Path,
 ) -> None:
     async with AsyncExitStack() as stack:
-        embedder = embedder_of(Settings.model_validate({}), tmp_path, stack)
-        assert isinstance(embedder, Later)
+        embedder = embedder_of(Settings.model_validate({}), tmp_path, stack, Redactor(()))
+        assert isinstance(embedder, Discreet)
+        assert isinstance(embedder.inner, Later)
         first = await embedder.embed(["one"])
         await stack.aclose()
 
         assert await embedder.embed(["one"]) == first
-        await embedder.close()
+        await embedder.inner.close()
 
 
 # What a start imports, and what the model says on the way to its first vector.
@@ -204,6 +207,7 @@ import asyncio, sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from junto.app.embeddings import embedder_of
+from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
 
 async def main():
@@ -212,7 +216,7 @@ async def main():
             settings = Settings.model_validate(
                 {"knowledge": {"embeddings": name}, "providers": {"openai": {"api_key": "k"}}}
             )
-            embedder = embedder_of(settings, Path(sys.argv[1]), stack)
+            embedder = embedder_of(settings, Path(sys.argv[1]), stack, Redactor(()))
         await embedder.model()
         heavy = {"aiohttp", "numpy", "onnxruntime", "tokenizers"} & sys.modules.keys()
         assert not heavy, heavy

@@ -25,6 +25,8 @@ from junto.providers.embeddings.choosing import choice_of
 from junto.providers.embeddings.served import Served
 from junto.providers.pipeline.circuit import Circuit
 from junto.providers.wiring.wire import Patience, Wire
+from junto.security.secrets import Redactor
+from junto.settings.showing import secrets_in
 from junto.settings.tree import Settings
 from tests.upstream import Json, Reply, Upstream
 
@@ -209,7 +211,24 @@ async def test_it_is_opened_by_its_setting(tmp_path: Path) -> None:
         upstream = await stack.enter_async_context(Upstream.started())
         upstream.will(Reply(body=body))
 
-        embedder = embedder_of(settings_for(upstream), tmp_path, stack)
+        embedder = embedder_of(settings_for(upstream), tmp_path, stack, Redactor(()))
 
         assert embedder
         assert [numbers(vector) for vector in await embedder.embed(["a"])] == [[1.0, 0.0]]
+
+
+async def test_a_key_that_a_provider_repeats_is_not_told(tmp_path: Path) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        upstream = await stack.enter_async_context(Upstream.started())
+        settings = settings_for(upstream)
+        upstream.will(Reply(status=400, body={"error": {"message": f"bad key {KEY}"}}))
+        redactor = Redactor(secrets_in(settings))
+        embedder = embedder_of(settings, tmp_path, stack, redactor)
+        assert embedder
+
+        with pytest.raises(JuntoError) as refused:
+            await embedder.embed(["a"])
+
+    assert KEY not in str(refused.value)
+    assert KEY not in refused.value.message
+    assert "bad key" in refused.value.message

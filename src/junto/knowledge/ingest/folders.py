@@ -70,7 +70,7 @@ class FolderPass:
             content = Content(
                 url=self.tree.url(path),
                 name=spot.name,
-                body=await asyncio.to_thread(self.tree.roots.read, path, self.largest),
+                body=await asyncio.to_thread(self.tree.roots.read, path, self.largest, links=False),
                 modified=spot.modified,
                 title=path,
                 folder=self.tree.url(path.rpartition("/")[0]),

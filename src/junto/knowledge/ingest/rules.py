@@ -9,8 +9,11 @@ from pathlib import Path
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from junto.domain.errors import JuntoError
+from junto.security.paths import Roots
+
 NAMES = (".gitignore", ".juntoignore")
-MOST_BYTES = 256 * 1024
+MOST_BYTES = 4 * 1024 * 1024
 
 _FOLDERS = frozenset(
     {
@@ -30,7 +33,7 @@ _EXAMPLES = ("*.example", "*.sample", "*.template", "*.dist")
 _WITHIN = "ps_d"
 # A pattern becomes a regular expression, and with more of these one name could take for ever.
 _STAR, _MOST_STARS, _MOST_DEEP = "[^/]*", 2, 3
-_MOST_LINES = 10_000
+_MOST_LINES = 50_000
 # Git knows these names within brackets; the library does not.
 _CLASSES = {
     "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z",
@@ -68,8 +71,8 @@ class Rules:
         for each in (outer, *reversed([p for p in folder.parents if p.is_relative_to(outer)][:-1])):
             place = "" if each == outer else f"{each.relative_to(outer).as_posix()}/"
             for name in NAMES:
-                with contextlib.suppress(OSError), (each / name).open("rb") as file:
-                    spec = _spec(file.read(MOST_BYTES))
+                with contextlib.suppress(JuntoError):
+                    spec = _spec(Roots.of([each]).read(name, MOST_BYTES, links=False))
                     rules = Rules((*rules.specs, (place, spec)), rules.above)
         return rules
 

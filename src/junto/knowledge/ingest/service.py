@@ -10,7 +10,7 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from junto.domain.documents import Document, DocumentStore, Known
-from junto.domain.errors import JuntoError, NetworkError
+from junto.domain.errors import JuntoError, NetworkError, NotFoundError
 from junto.knowledge.formats.service import Formats
 from junto.knowledge.ingest.batches import Batches
 from junto.knowledge.ingest.folders import FolderPass
@@ -72,8 +72,8 @@ class Indexer:
         async with Batches(self.store, self.owner).open() as batches:
             taking = Taking(self.owner, self.formats, batches, self.report)
             match target:
-                case Folder(path):
-                    tree = await asyncio.to_thread(Tree.at, path)
+                case Folder(path, _, identity):
+                    tree = Tree.at(path, identity)
                     await FolderPass(
                         target, tree, self.store, taking, self.largest, self.told
                     ).run()
@@ -90,6 +90,11 @@ class Indexer:
         before = _known(found) if found and found.owner == self.owner else None
         try:
             taken = await taking.read(await read(), before)
+        except NotFoundError as error:
+            gone = await self.store.forget(self.owner, [before.id]) if before else 0
+            self.report.removed += gone
+            if not gone:
+                self.report.fails(name, error.message)
         except JuntoError as error:
             self.report.fails(name, error.message)
         else:
@@ -103,7 +108,7 @@ class Indexer:
         return Content(
             url=tree.url(path.name),
             name=path.name,
-            body=await asyncio.to_thread(tree.roots.read, path.name, self.largest),
+            body=await asyncio.to_thread(tree.roots.read, path.name, self.largest, links=False),
             modified=changed_at(found),
             title=path.name,
             folder=tree.url(),
@@ -131,6 +136,6 @@ def counted(target: Folder) -> int:
     """Return how many files there are to look at, for a bar of progress."""
     return sum(
         target.takes(listing.within(spot.name))
-        for listing in Tree.at(target.path).walk()
+        for listing in Tree.at(target.path, target.identity).walk()
         for spot in listing.files
     )

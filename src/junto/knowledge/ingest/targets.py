@@ -18,6 +18,8 @@ class Folder:
 
     path: Path
     pattern: str | None = None
+    # Which folder is meant, by device and number: its name may become that of another one.
+    identity: tuple[int, int] | None = None
 
     def takes(self, path: str) -> bool:
         """Tell whether a file is meant, by its path from the folder on."""
@@ -51,7 +53,7 @@ def target(word: str) -> Target:
         return Web(word)
     path = Path(word).expanduser()
     if path.is_dir():
-        return Folder(Path(os.path.realpath(path)))
+        return _folder(path)
     if path.is_file():
         return File(Path(os.path.realpath(path)))
     if glob.has_magic(word):
@@ -67,7 +69,13 @@ def _pattern(path: Path) -> Folder:
     folder = Path(*parts[:first]) if first else Path()
     if not folder.is_dir():
         raise NotFoundError(f"There is no folder {folder}.")
-    return Folder(Path(os.path.realpath(folder)), "/".join(parts[first:]))
+    return _folder(folder, "/".join(parts[first:]))
+
+
+def _folder(path: Path, pattern: str | None = None) -> Folder:
+    real = Path(os.path.realpath(path))
+    found = real.stat()
+    return Folder(real, pattern, (found.st_dev, found.st_ino))
 
 
 def _fits(path: str, pattern: str) -> bool:

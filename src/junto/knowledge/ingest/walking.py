@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote_from_bytes
 
-from junto.domain.errors import JuntoError
+from junto.domain.errors import JuntoError, NotFoundError
 from junto.knowledge.ingest.rules import MOST_BYTES, NAMES, Rules, is_secret
 from junto.security.paths import Roots, reported
 
@@ -47,12 +47,12 @@ class Tree:
 
     root: Path
     roots: Roots
+    identity: tuple[int, int] | None = None
 
     @classmethod
-    def at(cls, folder: Path) -> "Tree":
-        """Return the tree at a folder, wherever links lead to it."""
-        real = Path(os.path.realpath(folder))
-        return cls(real, Roots.of([real]))
+    def at(cls, folder: Path, identity: tuple[int, int] | None = None) -> "Tree":
+        """Return the tree at a folder, if it is still the one that is meant."""
+        return cls(folder, Roots.of([folder]), identity)
 
     def url(self, path: str = "") -> str:
         """Return the address of something in it."""
@@ -67,18 +67,27 @@ class Tree:
             listing, folders = Listing(path), list[str]()
             try:
                 with reported(path or str(self.root)):
-                    device = self.root.stat().st_dev if device is None else device
+                    device = self._device() if device is None else device
                     folders, rules = self._look(listing, rules, device)
             except JuntoError as error:
                 listing.problem = error.message
             yield listing
             pending += [(listing.within(name), rules) for name in sorted(folders, reverse=True)]
 
+    def _device(self) -> int:
+        """Return what the folder lies on, after a look whether it is the one that is meant."""
+        # All else is reached from this descriptor, wherever the name leads later.
+        with self.roots.opened(".", _FOLDER, links=False) as fd:
+            found = os.fstat(fd)
+        if self.identity not in (None, (found.st_dev, found.st_ino)):
+            raise NotFoundError(f"{self.root} is another folder now.")
+        return found.st_dev
+
     def _look(self, listing: Listing, rules: Rules, device: int) -> tuple[list[str], Rules]:
         """Sort out what is in a folder, and return the folders to look into next."""
         for name in NAMES:
             with contextlib.suppress(JuntoError):
-                content = self.roots.read(listing.within(name), MOST_BYTES)
+                content = self.roots.read(listing.within(name), MOST_BYTES, links=False)
                 rules = rules.within(listing.path, content)
         folders: list[str] = []
         for name, found in self._entries(listing.path):

@@ -38,6 +38,7 @@ _HOLD = """
 INSERT INTO leases (name, holder, held_until) VALUES ('vectors', %(holder)s, %(until)s)
 ON CONFLICT (name) DO UPDATE SET holder = %(holder)s, held_until = %(until)s
 WHERE leases.holder = %(holder)s OR leases.held_until < %(now)s
+    OR leases.held_until > %(now)s + 600
 """
 
 

@@ -50,7 +50,9 @@ class Database:
         readers = ThreadPoolExecutor(_READERS, "junto-reader") if path else writer
         database = cls(str(path or ":memory:"), writer, readers)
         try:
-            await database.write(_migrated)
+            # Only whoever has to change something waits for a writer.
+            if not await database.read(_is_up_to_date):
+                await database.write(_migrated)
             yield database
         finally:
             await asyncio.to_thread(database.close)
@@ -139,6 +141,14 @@ def _patiently(connection: sqlite3.Connection, statement: str, closing: threadin
             time.sleep(_PAUSE)
         else:
             return
+
+
+def _is_up_to_date(connection: sqlite3.Connection) -> bool:
+    try:
+        done = [row[0] for row in connection.execute("SELECT name FROM migrations")]
+    except sqlite3.OperationalError:
+        return False
+    return not missing(migrations(__package__), done)
 
 
 def _migrated(connection: sqlite3.Connection) -> None:

@@ -27,7 +27,7 @@ SELECT ?, key, ? FROM passages WHERE key = ?
 _HOLD = """
 INSERT INTO leases (name, holder, held_until) VALUES ('vectors', :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = :holder, held_until = :until
-WHERE holder = :holder OR held_until < :now
+WHERE holder = :holder OR held_until < :now OR held_until > :now + 600
 """
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from junto.domain.documents import EVERYONE, Match, Model, Passage, Scope, SearchIndex, Source
+from junto.domain.errors import InputOutputError
 from junto.storage.document_rows import AROUND, SHOWN, read_passage
 from junto.storage.sqlite.database import Database
 from junto.storage.sqlite.scopes import clauses
@@ -74,7 +75,13 @@ class SqliteSearch(SearchIndex):
 
         def read(db: sqlite3.Connection) -> tuple[Match, ...]:
             near = files.nearest(db, model, vector)
-            return tuple(itertools.islice(_within(db, scope, near), most))
+            try:
+                return tuple(itertools.islice(_within(db, scope, near), most))
+            except (OSError, ValueError, RuntimeError) as error:
+                raise InputOutputError(
+                    f"The files of vectors cannot be used ({type(error).__name__}). They can be "
+                    "deleted, and are made again."
+                ) from error
 
         return await (await self.database()).read(read)
 

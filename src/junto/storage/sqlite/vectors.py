@@ -125,8 +125,9 @@ class VectorFiles:
                 return mapped
             home = private_folder(private_folder(self.folder) / found["token"])
             with alone_in_thread(home / "lock"):
-                place = _generation(home)
+                place = _generation(home, db, found)
                 _catch_up(db, found, place)
+                _name(home, place)
                 mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
             return mapped
 
@@ -134,13 +135,10 @@ class VectorFiles:
         with self._one_at_a_time:
             home = self.folder / found["token"]
             with alone_in_thread(home / "lock"):
-                old = _generation(home)
-                place = home / str(int(old.name) + 1)
-                shutil.rmtree(place, ignore_errors=True)  # by somebody who was killed
-                place.mkdir(mode=0o700)
+                place = _begun(home)
                 _catch_up(db, found, place)
                 _name(home, place)
-                shutil.rmtree(old, ignore_errors=True)
+                _forget_others(home, place)
                 mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
             self._graphs.clear()
             return mapped
@@ -196,17 +194,44 @@ def _best_first(scores: Floats) -> Iterator[int]:
     yield from (int(number) for number in rest[np.argsort(-scores[rest], kind="stable")])
 
 
-def _generation(home: Path) -> Path:
-    """Return the folder in use, which is made if there is none; under the lock."""
+def _generation(home: Path, db: sqlite3.Connection, found: sqlite3.Row) -> Path:
+    """Return the folder in use, or a new one if there is none of use; under the lock."""
     with contextlib.suppress(FileNotFoundError):
         place = home / (home / "current").read_text()
-        if place.is_dir() and place.name.isdecimal():
+        if place.name.isdecimal() and place.parent == home and _is_sound(place, db, found):
             return place
-    place = home / "1"
-    shutil.rmtree(place, ignore_errors=True)
+    return _begun(home)
+
+
+def _begun(home: Path) -> Path:
+    """Return a new folder; an older one stays until nobody has its files open."""
+    numbers = [int(path.name) for path in home.iterdir() if path.name.isdecimal()]
+    place = home / str(max(numbers, default=0) + 1)
     place.mkdir(mode=0o700)
-    _name(home, place)
     return place
+
+
+def _is_sound(place: Path, db: sqlite3.Connection, found: sqlite3.Row) -> bool:
+    """Tell whether files are whole, and of this database as it is now, not of a later state."""
+    width = found["dimension"] * _NUMBER
+    try:
+        with (place / "rows").open("rb") as rows, (place / "keys").open("rb") as keys:
+            number = keys.seek(0, os.SEEK_END) // _PAIR
+            if not number:
+                return True
+            if rows.seek(0, os.SEEK_END) < number * width:
+                return False
+            keys.seek((number - 1) * _PAIR)
+            rows.seek((number - 1) * width)
+            key, passage = np.frombuffer(keys.read(_PAIR), "<i8")
+            last = rows.read(width)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+    row = db.execute("SELECT * FROM vectors WHERE key = ?", (int(key),)).fetchone()
+    if row:
+        return bool(row["passage"] == passage and row["vector"] == last)
+    highest = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
+    return bool(highest and highest["seq"] >= key)
 
 
 def _name(home: Path, place: Path) -> None:
@@ -215,13 +240,18 @@ def _name(home: Path, place: Path) -> None:
     written.rename(home / "current")
 
 
+def _forget_others(home: Path, place: Path) -> None:
+    """Remove older generations; whoever has them mapped has them until they look again."""
+    for path in home.iterdir():
+        if path.is_dir() and path != place:
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def _catch_up(db: sqlite3.Connection, found: sqlite3.Row, place: Path) -> None:
     """Add what the database has and the files have not; under the lock."""
     dimension = found["dimension"]
     with (place / "rows").open("ab") as rows, (place / "keys").open("a+b") as keys:
-        # Of rows that are missing, the keys are of no use; it begins anew.
-        width = dimension * _NUMBER
-        number = keys.tell() // _PAIR if rows.tell() >= keys.tell() // _PAIR * width else 0
+        number, width = keys.tell() // _PAIR, dimension * _NUMBER
         # Whoever was killed on the way has left the end of one or the other.
         keys.truncate(number * _PAIR)
         rows.truncate(number * width)
