@@ -43,7 +43,9 @@ PASSAGES, IN_A_DOCUMENT, WORDS = 100_000, 5, 140
 VOCABULARY = 60_000
 QUESTIONS, ROUNDS, FILES = 40, 3, 3000
 ME = "me"
-_NAMES = [f"w{number:x}" for number in range(VOCABULARY)]
+# Words that no stemmer shortens, and none of which begins another.
+_LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrtv")
+_NAMES = [f"{number:05x}".translate(_LETTERS) for number in range(VOCABULARY)]
 
 
 @dataclass(slots=True)
@@ -294,7 +296,7 @@ async def _indexed(folder: Path) -> list[Row]:
     print(f"  (indexing: {FILES / wall:,.0f} files/s, {FILES / ours:,.0f} per second of CPU;"
           f" peak memory of all this {peak:,.0f} MB)")  # fmt: skip
     return [
-        Row("indexing, files per second of CPU", FILES / bare, FILES / ours, at_least=0.2),
+        Row("indexing, files per second of CPU", FILES / bare, FILES / ours, at_least=0.1),
         Row("  … of 500", 500, FILES / ours, at_least=1.0),
     ]
 

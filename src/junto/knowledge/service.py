@@ -18,7 +18,7 @@ _log = Log.of("knowledge")
 
 # So many passages are taken by each measure. More make no better order, only a longer way to it.
 _DEPTH = 100
-# A query finds documents; those that are dropped later have to be replaced by others.
+# So many more are looked at as are wanted; if too many of them are dropped, some more.
 _SPARE = 3
 # A search does not wait for a provider as long as an answer does; words alone find much.
 _PATIENCE = 10.0
@@ -80,24 +80,28 @@ class Search:
             raise InvalidInputError("query: it needs some words to look for.")
         if self.freshen:
             await self.freshen(wanted.scope.sources)
-        near = asyncio.create_task(self._near(wanted))
-        try:
-            words = await self.index.by_words(wanted.scope, phrases(wanted.text), _DEPTH)
-            meaning, problem = await near
-        finally:
-            near.cancel()
+        words, meaning, problem = await self._both(wanted)
         ranked = joined((words, meaning))
         hits = await self._checked(ranked, wanted, most)
         return Found(hits, problem or (None if hits else self._why(wanted, ranked)))
 
-    async def _near(self, wanted: Wish) -> tuple[Sequence[Match], str | None]:
-        """Return what is near by meaning, or why nobody knows."""
+    async def _both(self, wanted: Wish) -> tuple[Sequence[Match], Sequence[Match], str | None]:
+        """Return what has the words, what is near by meaning, and why the latter is not known."""
+        words = self.index.by_words(wanted.scope, phrases(wanted.text), _DEPTH)
         if self.embedder is None:
-            return (), None
+            return await words, (), None
+        near = asyncio.create_task(self._near(wanted, self.embedder))
+        try:
+            return await words, *await near
+        finally:
+            near.cancel()
+
+    async def _near(self, wanted: Wish, embedder: Embedder) -> tuple[Sequence[Match], str | None]:
+        """Return what is near by meaning, or why nobody knows."""
         try:
             async with asyncio.timeout(_PATIENCE):
-                model = await self.embedder.model()
-                [vector] = await self.embedder.embed([wanted.text])
+                model = await embedder.model()
+                [vector] = await embedder.embed([wanted.text])
                 near = await self.index.by_meaning(wanted.scope, model, vector, _DEPTH)
         except (JuntoError, TimeoutError) as error:
             reason = str(error) or "It takes too long."
@@ -111,15 +115,15 @@ class Search:
         words = phrases(wanted.text)
         shown: list[Hit] = []
         runs: list[Runs] = []
-        for start in range(0, len(ranked), most * _SPARE):
-            for hit in await self._hits(ranked[start : start + most * _SPARE]):
+        for start in range(0, len(ranked), most + _SPARE):
+            for hit in await self._hits(ranked[start : start + most + _SPARE]):
                 good = hit.trust is not Trust.NONE and hit.score >= self.standards.threshold
                 if good and is_new(own := runs_of(hit.passage.text), runs):
                     runs.append(own)
                     shown.append(replace(hit, snippet=snippet(hit.passage.text, words)))
-            if len(shown) >= most:
-                break
-        return tuple(shown[:most])
+                if len(shown) == most:
+                    return tuple(shown)
+        return tuple(shown)
 
     async def _hits(self, ranked: list[Ranked]) -> list[Hit]:
         passages = await self.index.passages([each.passage for each in ranked])
