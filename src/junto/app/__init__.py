@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from junto import __version__
 from junto.app.embeddings import embedder_of
@@ -22,6 +21,7 @@ from junto.providers.provider import Provider
 from junto.security.secrets import Redactor
 from junto.settings import Loaded
 from junto.settings.choices import LogOutput, Reach
+from junto.settings.places import log_directory, state_directory
 from junto.settings.showing import secrets_in
 from junto.settings.tree import Settings
 from junto.telemetry.logs import Log, Sinks, logging_to
@@ -129,17 +129,3 @@ def _sinks(settings: Settings, default_level: str) -> Sinks:
         stderr=output in (LogOutput.STDERR, LogOutput.BOTH),
         directory=log_directory(settings) if output in (LogOutput.FILES, LogOutput.BOTH) else None,
     )
-
-
-def log_directory(settings: Settings) -> Path:
-    """Return the folder for log files."""
-    return settings.logging.directory or state_directory(settings) / "logs"
-
-
-def state_directory(settings: Settings) -> Path:
-    """Return the folder in which Junto keeps its files."""
-    if settings.state_directory:
-        return settings.state_directory
-    import platformdirs  # only needed by those who keep files
-
-    return platformdirs.user_data_path("junto", appauthor=False)

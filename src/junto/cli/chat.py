@@ -10,7 +10,7 @@ from typing import Self
 
 import click
 
-from junto.app import Junto, running, state_directory
+from junto.app import Junto, running
 from junto.cli.keyboard import remembered, typed
 from junto.cli.notices import say_who_answers
 from junto.cli.terminal import Terminal, harmless
@@ -20,6 +20,7 @@ from junto.domain.errors import InvalidInputError, JuntoError, NotFoundError
 from junto.domain.messages import Message
 from junto.domain.questions import Effort
 from junto.settings import Loaded
+from junto.settings.places import state_directory
 from junto.tools.tool import LOCAL_CALLER
 
 _HELP = """\

@@ -14,11 +14,11 @@ from typing import Literal
 import click
 
 from junto import __version__
-from junto.app import log_directory, state_directory
 from junto.app.models import catalog_of
 from junto.domain.errors import JuntoError
 from junto.settings import Loaded
 from junto.settings.choices import LogOutput
+from junto.settings.places import log_directory, state_directory
 from junto.settings.tree import Settings
 
 _ROUND_TRIP_SECONDS = 30
