@@ -16,7 +16,9 @@ from junto.domain.errors import ConfigurationError, JuntoError
 from junto.settings import Loaded, load
 
 if TYPE_CHECKING:
+    from junto.cli.background import Wishes as BackgroundWishes
     from junto.cli.install import Wishes
+    from junto.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,7 +74,7 @@ def _with_settings(command: F) -> F:
     return click.option("--config", type=_CONFIG, help="The configuration file to read.")(command)
 
 
-def _loaded(config: Path | None, log_level: str | None, **flags: Any) -> Loaded:
+def _loaded(config: Path | None, log_level: str | None = None, **flags: Any) -> Loaded:
     from junto.settings.showing import secrets_in
 
     loaded = load({"logging.level": log_level, **flags}, config=config)
@@ -80,17 +82,83 @@ def _loaded(config: Path | None, log_level: str | None, **flags: Any) -> Loaded:
     return loaded
 
 
+def _with_address(command: F) -> F:
+    """Add the options that every command about the HTTP server takes."""
+    port = click.IntRange(0, 65535)
+    for option in (
+        click.option("--port", type=port, help="The port; 0 for any.  [default: 32701]"),
+        click.option("--host", help="The address to listen on.  [default: 127.0.0.1]"),
+    ):
+        command = option(command)
+    return _with_settings(command)
+
+
+def _flags(host: str | None, port: int | None, log_level: str | None) -> dict[str, Any]:
+    return {"http.host": host, "http.port": port, "logging.level": log_level}
+
+
 @junto.command(short_help="Serve MCP over HTTP, for clients that connect.")
-@click.option("--host", help="The address to listen on.  [default: 127.0.0.1]")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="The port; 0 for any.  [default: 32701]"
-)
-@_with_settings
-def serve(host: str | None, port: int | None, config: Path | None, log_level: str | None) -> None:
+@click.option("--background", is_flag=True, hidden=True)
+@_with_address
+def serve(config: Path | None, *, background: bool, **address: Any) -> None:
     """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it."""
     from junto.cli import http
 
-    http.serve(_loaded(config, log_level, **{"http.host": host, "http.port": port}))
+    flags = _flags(**address)
+    loaded = _loaded(config, **flags)
+    if background:
+        from junto.cli.background import Wishes
+
+        http.serve_in_background(loaded, Wishes.of(config, flags))
+    else:
+        http.serve(loaded)
+
+
+def _behind(
+    config: Path | None, host: str | None, port: int | None, log_level: str | None
+) -> "tuple[Settings, BackgroundWishes]":
+    """Return the settings and the wishes for a command about the background server."""
+    from junto.cli.background import Wishes
+
+    flags = _flags(host, port, log_level)
+    return _loaded(config, **flags).settings, Wishes.of(config, flags)
+
+
+@junto.command(short_help="Start the HTTP server in the background.")
+@_with_address
+def start(**wishes: Any) -> None:
+    """Start `junto serve` in the background, wait until it answers, and print its address."""
+    from junto.cli import background
+
+    background.start(*_behind(**wishes))
+
+
+@junto.command(short_help="Stop the background server.")
+@_with_address
+def stop(**wishes: Any) -> None:
+    """Stop the background server, once the calls under way are finished."""
+    from junto.cli import background
+
+    background.stop(*_behind(**wishes))
+
+
+@junto.command(short_help="Stop the background server and start it again.")
+@_with_address
+def restart(**wishes: Any) -> None:
+    """Stop the background server and start it again, with the options it had unless given."""
+    from junto.cli import background
+
+    background.restart(*_behind(**wishes))
+
+
+@junto.command(short_help="Tell how the background server is.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@_with_address
+def status(*, as_json: bool, **wishes: Any) -> int:
+    """Tell how the background server is; the exit code is 3 when it does not run."""
+    from junto.cli import background
+
+    return background.status(*_behind(**wishes), as_json=as_json)
 
 
 @junto.command(short_help="Serve MCP on standard input and output.")

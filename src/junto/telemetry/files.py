@@ -35,17 +35,18 @@ class SharedFileHandler(logging.handlers.WatchedFileHandler):
         with contextlib.suppress(Exception):
             super().emit(record)
             if self.stream and self.stream.tell() > self._most:
-                self._set_aside()
+                set_aside(Path(self.baseFilename), self._most)
 
-    def _set_aside(self) -> None:
-        with _locked(f"{self.baseFilename}.lock"):
-            path = Path(self.baseFilename)
-            if path.stat().st_size <= self._most:
-                return  # somebody else was quicker
-            for number in range(_COPIES - 1, 0, -1):
-                with contextlib.suppress(FileNotFoundError):
-                    path.with_name(f"{path.name}.{number}").rename(f"{path}.{number + 1}")
-            path.rename(f"{path}.1")
+
+def set_aside(path: Path, most_bytes: int = _MOST_BYTES) -> None:
+    """Rename a file that is full, so that whoever opens it again begins a new one."""
+    with _locked(f"{path}.lock"):
+        if path.stat().st_size <= most_bytes:
+            return  # somebody else was quicker
+        for number in range(_COPIES - 1, 0, -1):
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(f"{path.name}.{number}").rename(f"{path}.{number + 1}")
+        path.rename(f"{path}.1")
 
 
 @contextlib.contextmanager
