@@ -98,10 +98,16 @@ def _flags(host: str | None, port: int | None, log_level: str | None) -> dict[st
 
 
 @junto.command(short_help="Serve MCP over HTTP, for clients that connect.")
+@click.option("--reload", is_flag=True, help="Begin anew whenever a source or a setting changes.")
 @click.option("--background", is_flag=True, hidden=True)
 @_with_address
-def serve(config: Path | None, *, background: bool, **address: Any) -> None:
+def serve(config: Path | None, *, reload: bool, background: bool, **address: Any) -> None:
     """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it."""
+    if reload:
+        from junto.cli import reloading
+
+        reloading.serve(_loaded(config, **_flags(**address)).files)
+        return
     from junto.cli import http
 
     flags = _flags(**address)
