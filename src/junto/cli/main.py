@@ -168,12 +168,21 @@ def status(*, as_json: bool, **wishes: Any) -> int:
 
 
 @junto.command(short_help="Serve MCP on standard input and output.")
+@click.option("--shared", is_flag=True, help="By way of the background server, started if need be.")
 @_with_settings
-def mcp(config: Path | None, log_level: str | None) -> None:
+def mcp(config: Path | None, log_level: str | None, *, shared: bool) -> None:
     """Serve MCP on standard input and output, for a client that starts this command."""
+    loaded = _loaded(config, log_level)
+    if shared and sys.platform == "win32":
+        click.echo("There is no background server on Windows yet; this one serves alone.", err=True)
+    elif shared:
+        from junto.cli import shared as sharing
+
+        sharing.serve(loaded, config, log_level)
+        return
     from junto.cli import stdio
 
-    stdio.serve(_loaded(config, log_level))
+    stdio.serve(loaded)
 
 
 @junto.command(short_help="Talk with a model in the terminal.")
