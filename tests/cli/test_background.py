@@ -18,6 +18,12 @@ from tests.households import Household, household
 from tests.processes import until
 from tests.server_upstream import served_upstream
 
+# Every field is there, and a pid of -1 would stand for every process.
+WRONG = json.dumps(
+    dict.fromkeys(("id", "born", "url", "version", "settings", "log", "config"), "")
+    | {"pid": -1, "since": 0.0, "drain": 0, "flags": {}}
+)
+
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[Household]:
@@ -119,7 +125,7 @@ def test_a_number_that_has_gone_to_another_process_is_not_signalled(
     assert (then.returncode, then.stderr) == (0, f"Stopped (pid {told['pid']}).\n")
 
 
-@pytest.mark.parametrize("garbage", ["", "[]", '{"pid": 1}'])
+@pytest.mark.parametrize("garbage", ["", '{"pid": 1}', WRONG])
 def test_garbage_in_the_file_is_no_reason_to_signal_anybody(house: Household, garbage: str) -> None:
     house.folder.mkdir(parents=True, mode=0o700)
     house.record.write_text(garbage)

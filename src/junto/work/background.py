@@ -22,6 +22,8 @@ from junto.security.locks import opened, taken
 # Whoever looks holds the lock for a moment; a server that begins just then tries again.
 _TRIES, _BETWEEN = 100, 0.02
 
+_KINDS = {"pid": int, "since": float, "drain": int | float, "url": str, "flags": dict}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
@@ -101,7 +103,7 @@ class Place:
         finally:
             os.close(fd)
         try:
-            return Sight(there=True, server=Server(**json.loads(self._words.read_text("utf-8"))))
+            return Sight(there=True, server=_understood(self._words.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return Sight(there=True)
 
@@ -126,6 +128,19 @@ class Place:
             except (OSError, OverflowError):
                 return False
         return True
+
+
+def _understood(words: str) -> Server:
+    """Return what a server says of itself.
+
+    Raises:
+        ValueError, TypeError: it says something else.
+    """
+    said: Any = json.loads(words)
+    server = Server(**said)
+    if not all(isinstance(said[name], kind) for name, kind in _KINDS.items()) or server.pid <= 0:
+        raise TypeError(words)  # a number below 1 would stand for a group of processes
+    return server
 
 
 def _patiently(fd: int) -> bool:
