@@ -12,6 +12,7 @@ import pytest
 from tests.clients import (
     ENVELOPE,
     HANDSHAKE,
+    SECONDS,
     TOOLS,
     Json,
     StdioClient,
@@ -267,3 +268,45 @@ def test_a_start_imports_nothing_of_the_protocol(common: Household) -> None:
 
     assert "aiohttp" in imported
     assert "mcp_types" not in imported
+
+
+def test_a_call_during_a_stop_waits_for_the_next_server(
+    house: Household, upstream: ServedUpstream
+) -> None:
+    with house.client() as first, house.client() as second:
+        shake(first)
+        shake(second)
+        (before,) = house.servers()
+        first.send(call(1, "chat", message="wait 1"))
+        assert until(lambda: bool(upstream.bodies))
+        stop = house.begun("stop")
+        assert until(lambda: not _takes_connections(house))
+
+        after = called(second, 1, "current_time")
+        finished = first.receive()["result"]
+        stop.communicate(timeout=SECONDS)
+
+        assert house.servers() not in ([], [before])
+    assert not after["isError"]
+    assert not finished["isError"]
+
+
+def _takes_connections(house: Household) -> bool:
+    try:
+        house.http().get("/health")
+    except OSError:
+        return False
+    return True
+
+
+def test_a_call_that_is_cancelled_while_its_server_is_built_leaves_it_whole(
+    common: Household,
+) -> None:
+    with common.client() as client:
+        shake(client)
+        client.send(call(1, "list_files", path="."))
+        client.send(notification("notifications/cancelled", requestId=1))
+
+        listed = called(client, 2, "list_files", path=".")
+
+    assert not listed["isError"]

@@ -89,15 +89,22 @@ class _Way:
         return self._found[1]
 
     async def built(self) -> Beside:
-        """Build a server in this process, which ends with it."""
-        asked, answered = os.pipe(), os.pipe()
-        work = asyncio.create_task(_serve_here(self.loaded, (asked[0], answered[1])))
+        """Build a server in this process, which ends with it.
+
+        Raises:
+            ConfigurationError: the settings do not fit together.
+        """
+        ready = asyncio.get_running_loop().create_future()
+        work = asyncio.create_task(_serve_here(self.loaded, ready))
+        await asyncio.wait({work, ready}, return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            work.result()  # tells what went wrong
         self.stack.push_async_callback(lambda: work)
-        wire = answered[0], asked[1]
-        return await self.stack.enter_async_context(beside(wire, self.writer.write))
+        return await self.stack.enter_async_context(beside(ready.result(), self.writer.write))
 
 
-async def _serve_here(loaded: Loaded, wire: tuple[int, int]) -> None:
+async def _serve_here(loaded: Loaded, ready: "asyncio.Future[tuple[int, int]]") -> None:
+    """Serve on pipes whose other ends are the result of `ready`."""
     # In a thread, so that messages for the other server do not wait for it.
     for name in ("junto.app", "junto.transport.protocol", "junto.transport.stdio"):
         await asyncio.to_thread(import_module, name)
@@ -107,10 +114,13 @@ async def _serve_here(loaded: Loaded, wire: tuple[int, int]) -> None:
 
     options = loaded.settings.stdio
     with running(loaded, default_level="warning") as junto:
+        server = server_of(junto.surface)
         async with junto.open():
+            asked, answered = os.pipe(), os.pipe()
+            ready.set_result((answered[0], asked[1]))
             await serve_stdio(
-                server_of(junto.surface),
-                wire,
+                server,
+                (asked[0], answered[1]),
                 Stopping(),
                 drain=options.drain,
                 most_bytes=options.max_line_bytes,

@@ -7,8 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from junto.telemetry.logs import Log
 from junto.transport.pipes import LineReader, LineWriter, TooLong
 from junto.transport.raw import INTERNAL_ERROR, INVALID_REQUEST, Raw, refusal
+
+_log = Log.of("transport")
 
 _MOST_CALLS = 10_000  # a burst may be long, but not without end
 _CANCELLED = "notifications/cancelled"
@@ -76,17 +79,27 @@ class Relay:
         else:
             call = asyncio.create_task(self._passed(asked))
             self._calls[asked.key] = call
-            call.add_done_callback(lambda _: self._calls.pop(asked.key, None))
+            call.add_done_callback(lambda call: self._over(asked, call))
             if asked.method == "subscriptions/listen":
                 self._subscriptions.add(call)
             elif asked.method == "initialize":
                 await asyncio.wait({call})  # what follows depends on the version it settles
 
+    def _over(self, asked: Raw, call: "asyncio.Task[None]") -> None:
+        self._calls.pop(asked.key, None)
+        self._subscriptions.discard(call)
+
     async def _passed(self, asked: Raw) -> None:
-        with contextlib.suppress(BrokenPipeError):
+        try:
             async with aclosing(self.way.exchange(asked)) as texts:
                 async for text in texts:
                     await self.writer.write(text)
+        except BrokenPipeError:
+            pass
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw costs this call alone
+            _log.crash("a message was not passed on", error, method=asked.method)
+            if asked.asks:
+                await self._refuse(refusal(INTERNAL_ERROR, "Internal error", asked.id))
 
     async def _drained(self) -> None:
         """Wait for calls under way, but not for subscriptions, which end with the client."""

@@ -51,9 +51,8 @@ class Routes:
     _alone: bool = field(default=False, init=False)
     _upstream: Upstream | None = field(default=None, init=False)
     _handshake: Raw | None = field(default=None, init=False)
-    _beside: Beside | None = field(default=None, init=False)
+    _beside: "asyncio.Task[Beside] | None" = field(default=None, init=False)
     _greeting: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _building: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def exchange(self, asked: Raw) -> AsyncGenerator[bytes]:
         """Yield what the client gets for a message."""
@@ -109,17 +108,25 @@ class Routes:
 
     async def _built(self, asked: Raw) -> Beside:
         """Return the server in this process, which knows the client's handshake."""
-        async with self._building:
-            if self._beside is None:
-                built = await self.build()
-                if self._handshake and asked.method != "initialize":
-                    await built.greet(self._handshake)
-                self._beside = built
-        return self._beside
+        if self._beside is None:
+            self._beside = asyncio.create_task(self._build(asked))
+        # A call that is cancelled meanwhile must not leave half a server behind.
+        return await asyncio.shield(self._beside)
+
+    async def _build(self, asked: Raw) -> Beside:
+        server = await self.build()
+        if self._handshake and asked.method != "initialize":
+            await server.greet(self._handshake)
+        return server
 
     async def _here(self, asked: Raw) -> AsyncGenerator[bytes]:
         """Ask the server in this process."""
-        server = await self._built(asked)
+        try:
+            server = await self._built(asked)
+        except JuntoError as error:
+            if asked.asks:
+                yield failure(asked, error.message)
+            return
         async for text in server.exchange(asked):
             yield text
 
@@ -140,7 +147,7 @@ class Routes:
     async def _is_ours(self, asked: Raw) -> bool:
         """Tell whether a message is for the server in this process."""
         if asked.answers:
-            return self._beside is not None and asked.key in self._beside.asked
+            return self._beside is not None and asked.key in (await self._built(asked)).asked
         if asked.method == "resources/read":
             return asked.word("uri").startswith("file:")
         if asked.method != "tools/call":
