@@ -49,6 +49,7 @@ def bystander() -> Iterator["subprocess.Popen[bytes]"]:
 
 @pytest.mark.feature("F240")
 def test_a_server_is_started_once_seen_and_stopped(house: Household) -> None:
+    (house.home / "uvicorn.py").write_text("raise SystemExit('planted')")
     before = house.run("status")
     started = house.run("start")
     again = house.run("start")

@@ -56,7 +56,8 @@ class Wishes:
 
     def command(self) -> list[str]:
         """Return the command that starts a server with them."""
-        words = [sys.executable, "-m", "junto", "serve", "--background"]
+        # -P: or a file in the folder of whoever starts it would pass for one of our modules.
+        words = [sys.executable, "-P", "-m", "junto", "serve", "--background"]
         for path, value in self.flags.items():
             words += [_WORDS[path], str(value)]
         return words + (["--config", str(self.config)] if self.config else [])

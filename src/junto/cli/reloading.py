@@ -46,7 +46,7 @@ def serve(files: Iterable[Path]) -> None:
 
 def _begun() -> "subprocess.Popen[bytes]":
     words = [word for word in sys.argv[1:] if word != "--reload"]
-    return subprocess.Popen([sys.executable, "-m", "junto", *words])  # noqa: S603 - ourselves
+    return subprocess.Popen([sys.executable, "-P", "-m", "junto", *words])  # noqa: S603 - ourselves
 
 
 def _ended(child: "subprocess.Popen[bytes]") -> None:
