@@ -251,9 +251,11 @@ def test_garbage_gets_an_error_and_the_next_message_an_answer(common: Household)
         twice = client.receive()
         client.send(notification("notifications/cancelled", requestId="7"))
         client.send(line({"jsonrpc": "2.0", "id": 99, "result": {}}))
+        large = called(client, 9, "get_env", key="x" * 2_000_000)
         alive = client.ask(8, "ping")
 
     assert (twice["id"], twice["error"]["message"]) == (None, "This id is already in use.")
+    assert large["structuredContent"]["code"] == "ValidationError"
     assert alive["result"] == {}
 
 

@@ -1,6 +1,7 @@
 """Another Junto over HTTP: a message goes there as it came, and so does what comes back."""
 
 import base64
+import io
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
@@ -52,7 +53,9 @@ class Upstream:
         Raises:
             aiohttp.ClientError: the server was not reached, or is gone.
         """
-        async with self.http.post(self.url, data=asked.line, headers=self._headers(asked)) as reply:
+        # What is large goes out in pieces, so that other calls get their turn.
+        data = asked.line if len(asked.line) < _BUFFER else io.BytesIO(asked.line)
+        async with self.http.post(self.url, data=data, headers=self._headers(asked)) as reply:
             self._session = reply.headers.get("Mcp-Session-Id", self._session)
             if reply.content_type == "text/event-stream":
                 async for event in _events(reply.content):
