@@ -126,7 +126,7 @@ def test_a_number_that_has_gone_to_another_process_is_not_signalled(
     assert (then.returncode, then.stderr) == (0, f"Stopped (pid {told['pid']}).\n")
 
 
-@pytest.mark.parametrize("garbage", ["", '{"pid": 1}', WRONG])
+@pytest.mark.parametrize("garbage", ["", "[]", '{"pid": 1}', WRONG])
 def test_garbage_in_the_file_is_no_reason_to_signal_anybody(house: Household, garbage: str) -> None:
     house.folder.mkdir(parents=True, mode=0o700)
     house.record.write_text(garbage)
@@ -202,7 +202,7 @@ def test_what_has_changed_since_the_start_is_applied_by_a_restart(house: Househo
     house.run("start")
     same = house.run("status")
     told_then = house.told()
-    house.record.write_text(json.dumps(told_then | {"version": "0.0.1"}))
+    house.record.write_text(json.dumps(told_then | {"version": "9.9", "later": 1}))
     older = house.run("status")
     house.record.write_text(json.dumps(told_then))
 

@@ -75,8 +75,7 @@ class Routes:
                 answered = answered or Raw.of(text).answers
                 yield text
         except JuntoError as error:
-            self.say(f"{error.message}\nThis process serves alone, without a background server.")
-            self._alone = True
+            self._goes_alone(error)
             async for text in self._here(asked):
                 yield text
             return
@@ -84,6 +83,11 @@ class Routes:
             pass
         if asked.asks and not answered:
             yield failure(asked, _ENDED)
+
+    def _goes_alone(self, error: JuntoError) -> None:
+        if not self._alone:
+            self._alone = True
+            self.say(f"{error.message}\nThis process serves alone, without a background server.")
 
     async def _asked(self, asked: Raw) -> AsyncGenerator[bytes]:
         try:

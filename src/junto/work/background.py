@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ class Place:
             os.close(fd)
         try:
             return Sight(there=True, server=_understood(self._words.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, AttributeError):
             return Sight(there=True)
 
     def end(self, server: Server) -> bool:
@@ -134,10 +134,12 @@ def _understood(words: str) -> Server:
     """Return what a server says of itself.
 
     Raises:
-        ValueError, TypeError: it says something else.
+        ValueError, TypeError, AttributeError: it says something else.
     """
     said: Any = json.loads(words)
-    server = Server(**said)
+    # One of a later version may say more; it must be possible to stop it all the same.
+    names = {field.name for field in fields(Server)}
+    server = Server(**{name: fact for name, fact in said.items() if name in names})
     if not all(isinstance(said[name], kind) for name, kind in _KINDS.items()) or server.pid <= 0:
         raise TypeError(words)  # a number below 1 would stand for a group of processes
     return server
