@@ -86,6 +86,12 @@ def test_taking_takes_one_value_and_nothing_else(
         assert changed == text
 
 
+def test_two_comments_side_by_side_are_no_comment_to_the_end_of_a_line() -> None:
+    text = '{"s":{\n"a":{}/* two\n lines *//* two\n lines */}}'
+
+    assert take(put(text, ("s", "junto"), ENTRY), ("s", "junto")) == text
+
+
 @given(st.data(), objects, servers)
 def test_taking_what_was_put_gives_the_text_back(
     data: st.DataObject, value: dict[str, Any], there: dict[str, Any]

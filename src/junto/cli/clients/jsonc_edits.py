@@ -12,6 +12,7 @@ from junto.cli.clients.jsonc import Member, Value
 
 _INDENT = "  "
 _REST_OF_LINE = re.compile(r"(?:[ \t]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _REST_IS_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
 
@@ -176,7 +177,8 @@ def _without(text: str, node: Value, member: Member) -> str:
     before = node.members[place - 1] if place else None
     since = (before.comma or before.value.end) if before else node.start + 1
     # The line before may end in a comment, which would swallow what follows on this one.
-    if alone or "//" not in text[since:start]:
+    comments = _COMMENT.findall(text[since:start])
+    if alone or not any(comment.startswith("//") for comment in comments):
         start = _lead(text, start)
     else:
         start = len(text[:start].rstrip(" \t"))
