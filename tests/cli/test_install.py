@@ -450,7 +450,7 @@ def test_without_a_program_python_starts_us(
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
 
-    assert command(None) == (str(tmp_path / "python3"), "-m", "junto", "mcp")
+    assert command(None) == (str(tmp_path / "python3"), "-P", "-m", "junto", "mcp")
 
 
 def test_showing_writes_nothing(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,7 +166,7 @@ def _round_trip(config: Path | None) -> Finding:
     """Start `junto mcp` as a client would, and ask it for its tools."""
     question = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n'
     chosen = ["--config", str(config)] if config else []
-    command = [sys.executable, "-m", "junto", "mcp", *chosen]
+    command = [sys.executable, "-P", "-m", "junto", "mcp", *chosen]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
             command,

@@ -65,7 +65,7 @@ def command(config: Path | None) -> tuple[str, ...]:
     programs = [Path(folder) / name for folder in folders]
     found = next((str(program) for program in programs if program.is_file()), None)
     chosen = ("--config", str(config.absolute())) if config else ()
-    return (*((found,) if found else (sys.executable, "-m", "junto")), "mcp", *chosen)
+    return (*((found,) if found else (sys.executable, "-P", "-m", "junto")), "mcp", *chosen)
 
 
 def address(http: Http) -> str:
