@@ -2,6 +2,7 @@
 
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ def _added(text: str) -> str:
 
 def _backups(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.junto-backup-*"))
+
+
+def _numbered(number: str, _before: str) -> str:
+    return number
 
 
 def test_a_missing_file_is_made_for_its_owner_alone_with_its_folders(tmp_path: Path) -> None:
@@ -151,7 +156,7 @@ def test_the_first_and_the_latest_two_are_kept(tmp_path: Path) -> None:
     file.write_text("0")
 
     for number in range(1, 7):
-        change(file, lambda _, number=number: str(number))  # type: ignore[misc]
+        change(file, partial(_numbered, str(number)))
 
     assert [each.read_text() for each in _backups(tmp_path)] == ["0", "4", "5"]
 

@@ -42,7 +42,7 @@ MOVED: list[tuple[str, System, dict[str, str], str]] = [
     ("vscode", "windows", {"VSCODE_PORTABLE": "/p"}, "/p/user-data/User/mcp.json"),
     ("gemini", "linux", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
     ("codex", "windows", {"CODEX_HOME": "/o"}, "/o/config.toml"),
-    ("codex", "linux", {"CODEX_HOME": "relative"}, "/work/relative/config.toml"),
+    ("codex", "linux", {"CODEX_HOME": "relative"}, "/here/relative/config.toml"),
     # What one system goes by means nothing on another.
     ("vscode", "macos", {"XDG_CONFIG_HOME": "/x"}, "/home/Library/Application Support/Code"),
     ("cursor", "windows", {"APPDATA": "/roaming"}, "/home/.cursor/mcp.json"),
@@ -58,7 +58,7 @@ def _file(name: str, machine: Machine) -> Path:
 def test_every_client_has_its_usual_place(name: str, system: System) -> None:
     home = Path("/home")
 
-    file = _file(name, Machine(system, home, {}, Path("/work")))
+    file = _file(name, Machine(system, home, {}, Path("/here")))
 
     assert file == home / USUAL[name].replace("*", HOMES[system])
 
@@ -67,7 +67,7 @@ def test_every_client_has_its_usual_place(name: str, system: System) -> None:
 def test_variables_move_it(
     name: str, system: System, variables: dict[str, str], place: str
 ) -> None:
-    file = _file(name, Machine(system, Path("/home"), variables, Path("/work")))
+    file = _file(name, Machine(system, Path("/home"), variables, Path("/here")))
 
     assert file.is_relative_to(place)
 

@@ -199,7 +199,8 @@ def test_without_a_background_server_the_process_serves_alone_and_says_so(tmp_pa
             shaken = shake(client)
             tools = client.ask(1, "tools/list")["result"]["tools"]
             time = called(client, 2, "current_time")
-            client.process.stdin.close()  # type: ignore[union-attr]
+            assert client.process.stdin
+            client.process.stdin.close()
             told = said_on_stderr(client)
 
     assert shaken["result"]["serverInfo"]["name"] == "junto"

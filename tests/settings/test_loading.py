@@ -7,7 +7,7 @@ import pytest
 from junto.domain.errors import ConfigurationError
 from junto.settings import Loaded, load
 from junto.settings.aliases import ALIASES
-from junto.settings.choices import ContextPolicy, LogOutput, PermissionMode
+from junto.settings.choices import ContextPolicy, LogOutput, PermissionMode, Trust
 from junto.settings.leaves import leaves
 from junto.settings.showing import value_at
 
@@ -329,6 +329,14 @@ def test_all_bad_values_are_told_at_once(tmp_path: Path) -> None:
         loaded(tmp_path, JUNTO_HTTP_PORT="x", JUNTO_ANSWERS_TIMEOUT="y")
 
     assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_mapping_is_json_in_the_environment(tmp_path: Path) -> None:
+    chosen = loaded(tmp_path, JUNTO_KNOWLEDGE_TRUST='{"https://*": "low"}').settings.knowledge
+
+    assert chosen.trust == {"https://*": Trust.LOW}
+    with pytest.raises(ConfigurationError, match="one of high, normal, low, none"):
+        loaded(tmp_path, JUNTO_KNOWLEDGE_TRUST="low")
 
 
 def test_text_that_looks_like_json_is_text(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ class Leaf:
         return "JUNTO_" + self.path.upper().replace(".", "_")
 
     @property
-    def is_list(self) -> bool:
-        """Return whether it holds several values."""
-        return get_origin(self.field.annotation) is tuple
+    def is_structured(self) -> bool:
+        """Return whether it holds several values, by place or by name."""
+        return get_origin(self.field.annotation) in (tuple, dict)
 
     @property
     def is_secret(self) -> bool:
@@ -103,6 +103,9 @@ def _words(node: dict[str, Any], definitions: dict[str, Any]) -> str:
             return "a list of entries, in the environment as JSON"
         case "array":
             return "a list of names, in the environment separated by commas"
+        case "object":
+            named = _resolved(node["additionalProperties"], definitions)
+            return f"names with {_words(named, definitions)} each, in the environment as JSON"
         case _:
             return "a path" if node.get("format") == "path" else "text"
 

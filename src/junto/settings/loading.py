@@ -215,7 +215,7 @@ def _validated(chosen: _Layer) -> Settings:
         node = tree
         for branch in branches:
             node = node.setdefault(branch, {})
-        node[name] = _structured(value.raw) if leaves()[path].is_list else value.raw
+        node[name] = _structured(value.raw) if leaves()[path].is_structured else value.raw
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -224,8 +224,8 @@ def _validated(chosen: _Layer) -> Settings:
 
 
 def _structured(raw: Any) -> Any:
-    """Parse a list that is written as JSON, as it is in an environment variable."""
-    if isinstance(raw, str) and raw.lstrip().startswith("["):
+    """Parse what is written as JSON, as it is in an environment variable."""
+    if isinstance(raw, str) and raw.lstrip().startswith(("[", "{")):
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(raw)
     return raw

@@ -1,0 +1,1 @@
+"""The commands and their options; what each does is imported when it is called."""

@@ -1,0 +1,96 @@
+"""`junto install` and `uninstall`."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from junto.cli.options import F, junto, loaded_with, with_settings
+
+if TYPE_CHECKING:
+    from junto.cli.install import Wishes
+
+
+def _for_clients(command: F) -> F:
+    """Add what both commands about clients take."""
+    for option in (
+        click.option("--name", default="junto", show_default=True, help="The name of the entry."),
+        click.option(
+            "--scope",
+            type=click.Choice(["user", "project"]),
+            default="user",
+            show_default=True,
+            help="For everything you do, or for the project in the current folder alone.",
+        ),
+        click.option("--all", "every", is_flag=True, help="Every client that is on this machine."),
+        click.argument("clients", metavar="[CLIENT]...", nargs=-1),
+    ):
+        command = option(command)
+    return command
+
+
+def _wishes(clients: tuple[str, ...], name: str, *, every: bool, scope: Any) -> "Wishes":
+    from junto.cli.install import Wishes
+
+    if every == bool(clients):
+        raise click.UsageError("Name a client, such as claude-code, or say --all.")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise click.UsageError("--name takes letters, digits, - and _, and no more than 64.")
+    return Wishes(clients=clients, every=every, scope=scope, name=name)
+
+
+@junto.command(short_help="Add Junto to Claude, Cursor, VS Code, Gemini CLI or Codex.")
+@_for_clients
+@click.option("--http", "over_http", is_flag=True, help="Connect to `junto serve` instead.")
+@click.option("--print", "only_print", is_flag=True, help="Show what would be written, only.")
+@with_settings
+def install(  # noqa: PLR0913 - one for each option
+    clients: tuple[str, ...],
+    name: str,
+    scope: str,
+    config: Path | None,
+    log_level: str | None,
+    *,
+    every: bool,
+    over_http: bool,
+    only_print: bool,
+) -> None:
+    """Add Junto to the configuration of one or more clients.
+
+    CLIENT is claude-code, claude-desktop, cursor, vscode, gemini or codex. The client then starts
+    this very Junto by itself, on standard input and output; with --http it connects to a running
+    `junto serve`, at the host and port of the settings.
+
+    Only the entry is written: other servers, comments and the layout of the file stay. The file as
+    it was is kept beside it. What is there already is not written again; an entry of an earlier
+    Junto is brought up to date, with whatever you have added to it. A file that is broken or
+    read-only is left alone.
+
+    No key is copied. Claude Code, Gemini CLI and Codex pass on those that are set where they are
+    started; for the others, write them into Junto's own file (`junto config init`). With --config,
+    the client's Junto reads that file.
+    """
+    from junto.cli import install as commands
+    from junto.cli.clients.machine import Machine
+
+    wishes = _wishes(clients, name, every=every, scope=scope)
+    loaded = loaded_with(config, log_level)
+    url = commands.address(loaded.settings.http) if over_http else ""
+    work = commands.show if only_print else commands.install
+    work(Machine.here(), wishes, commands.Launch(commands.command(config), url))
+
+
+@junto.command(short_help="Take Junto out of a client again.")
+@_for_clients
+def uninstall(clients: tuple[str, ...], name: str, scope: str, *, every: bool) -> None:
+    """Take Junto out of the configuration of one or more clients.
+
+    CLIENT is claude-code, claude-desktop, cursor, vscode, gemini or codex. Only our entry goes;
+    everything else in the file stays as it is, to the last blank. The file as it was is kept
+    beside it. An entry of that name that is not Junto's is left alone.
+    """
+    from junto.cli import install as commands
+    from junto.cli.clients.machine import Machine
+
+    commands.uninstall(Machine.here(), _wishes(clients, name, every=every, scope=scope))
