@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -61,11 +61,13 @@ class Home:
 
     async def ask(self, text: str = "Hi", **wishes: Any) -> Reply:
         request = Request(message=Message.user(text), owner=wishes.pop("owner", "me"), **wishes)
-        async with aclosing(self.conversations.reply(request)) as events:
-            async for event in events:
-                if isinstance(event, Reply):
-                    return event
-        raise AssertionError
+        return await last(self.conversations.reply(request))
+
+    def going(self, text: str, on: Reply) -> AsyncGenerator[Event | Asked | Reply]:
+        request = Request(
+            message=Message.user(text), owner="me", conversation_id=on.conversation_id
+        )
+        return self.conversations.reply(request)
 
     @property
     def asked(self) -> Question:
@@ -74,6 +76,14 @@ class Home:
     async def said(self, id_: str | None) -> list[str]:
         assert id_
         return [each.message.text for each in await self.store.said("me", id_)]
+
+
+async def last(events: AsyncGenerator[Event | Asked | Reply]) -> Reply:
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Reply):
+                return event
+    raise AssertionError
 
 
 @contextlib.asynccontextmanager
@@ -219,10 +229,11 @@ async def test_whoever_comes_second_is_kept_on_a_branch(tmp_path: Path) -> None:
     async with home(tmp_path) as it:
         first = await it.ask("Hi")
 
-        both = await asyncio.gather(
-            it.ask("left", conversation_id=first.conversation_id),
-            it.ask("right", conversation_id=first.conversation_id),
-        )
+        # Both have read the conversation before either answer is kept.
+        left, right = (it.going("left", first), it.going("right", first))
+        assert isinstance(await anext(left), Asked)
+        assert isinstance(await anext(right), Asked)
+        both = await asyncio.gather(last(left), last(right))
 
         ids = {reply.conversation_id for reply in both}
         assert first.conversation_id in ids
@@ -238,10 +249,7 @@ async def test_a_conversation_that_is_deleted_meanwhile_is_not_brought_back(
 ) -> None:
     async with home(tmp_path) as it:
         first = await it.ask("Hi")
-        request = Request(
-            message=Message.user("More"), owner="me", conversation_id=first.conversation_id
-        )
-        events = it.conversations.reply(request)
+        events = it.going("More", first)
         assert isinstance(await anext(events), Asked)
         assert isinstance(await anext(events), TextDelta)
         await it.store.delete("me", first.conversation_id or "")
