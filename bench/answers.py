@@ -6,19 +6,24 @@ Each way runs in this process, in turn, against one upstream in another process.
 import asyncio
 import contextlib
 import gc
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import orjson
 
 from bench.rows import Row
 from bench.upstream import WORDS
+from junto.app.counting import counting_of
+from junto.app.memory import stores_of
 from junto.app.models import catalog_of, council_of
 from junto.domain.messages import Message
 from junto.domain.models import Capabilities
@@ -29,7 +34,6 @@ from junto.providers.provider import Provider
 from junto.providers.wiring.adapter import Adapter
 from junto.providers.wiring.wire import Endpoint, Patience, Wire
 from junto.settings.tree import Settings
-from junto.telemetry.metrics import Metrics
 
 WHOLE = "".join(WORDS)
 QUESTION = Question(model="m", messages=(Message.user("Hi"),))
@@ -87,18 +91,45 @@ def adapter(wire: Wire, url: str, dialect: str) -> Adapter:
 
 
 @contextlib.asynccontextmanager
-async def pipeline(url: str) -> AsyncIterator[Provider]:
-    """Everything switched on that does not keep the question from being asked."""
+async def pipeline(url: str, **more: Any) -> AsyncIterator[Provider]:
+    """Everything that stands around every question."""
     price = {"input": 1, "output": 2}
     entry = {"id": "m", "provider": "anthropic", "baseUrl": url, "apiKey": "k", "price": price}
     plenty = {"requests_per_minute": 10**6, "tokens_per_minute": 10**9, "wait": 1}
-    tree = Settings.model_validate(
-        {"models": [entry], "limits": plenty, "budget": {"limit": 10**6}}
-    )
-    with tempfile.TemporaryDirectory() as folder:
+    tree = Settings.model_validate({"models": [entry], "limits": plenty, **more})
+    async with contextlib.AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         catalog = catalog_of(tree, Path(folder))
-        async with council_of(tree, catalog, Path(folder), Metrics()) as council:
+        counting = counting_of(tree, stores_of(tree, Path(folder), stack), stack)
+        async with council_of(tree, catalog, Path(folder), counting) as council:
             yield council
+
+
+@contextlib.asynccontextmanager
+async def committing() -> AsyncIterator[tuple[ThreadPoolExecutor, Callable[[], None]]]:
+    """The least that adds to a sum in a file so that it lasts, in a thread of its own."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
+        database = sqlite3.connect(
+            Path(folder) / "x.db", isolation_level=None, check_same_thread=False
+        )
+        for statement in (
+            "PRAGMA journal_mode = WAL",
+            "PRAGMA synchronous = FULL",
+            "CREATE TABLE sums (name TEXT PRIMARY KEY, spent INTEGER) WITHOUT ROWID",
+        ):
+            database.execute(statement)
+
+        def commit() -> None:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("SELECT spent FROM sums WHERE name = 'all'").fetchone()
+            database.execute(
+                "INSERT INTO sums VALUES ('all', 1) "
+                "ON CONFLICT (name) DO UPDATE SET spent = spent + 1"
+            )
+            database.execute("COMMIT")
+
+        yield thread, commit
+        database.close()
 
 
 @contextlib.asynccontextmanager
@@ -110,6 +141,8 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
         aiohttp.ClientSession() as session,
         Wire.opened() as wire,
         pipeline(url) as council,
+        pipeline(url, budget={"limit": 10**6}) as thrifty,
+        committing() as (thread, commit),
         anthropic.AsyncAnthropic(api_key="k", base_url=url, max_retries=0) as claude,
         openai.AsyncOpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0) as gpt,
     ):
@@ -137,10 +170,17 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
             ]
             return "".join(words)
 
+        async def committed() -> str:
+            for _ in range(2):
+                await asyncio.get_running_loop().run_in_executor(thread, commit)
+            return WHOLE
+
         yield {
             "bare anthropic": lambda: bare(session, url, "anthropic"),
             "adapter anthropic": lambda: heard(adapter(wire, url, "anthropic")),
             "pipeline": lambda: heard(council),
+            "budget": lambda: heard(thrifty),
+            "two commits": committed,
             "sdk anthropic": sdk_anthropic,
             "bare openai": lambda: bare(session, url, "openai"),
             "adapter openai": lambda: heard(adapter(wire, url, "openai")),
@@ -174,3 +214,5 @@ def rows() -> Iterator[Row]:
     ours, whole = cost["adapter anthropic"], cost["pipeline"]
     # What counts is what is added: 0.15 ms.
     yield Row("  with the whole pipeline", ours, whole, at_most=(ours + 0.15) / ours)
+    # Money is set aside and settled in the database, so that it is known after a restart too.
+    yield Row("  what a budget adds", cost["two commits"], cost["budget"] - whole, at_most=2.5)

@@ -37,6 +37,7 @@ HTTP_TOOLS = [
     "fetch",
     "add_note",
     "job",
+    "usage",
     "current_time",
     "get_env",
 ]

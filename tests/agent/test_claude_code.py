@@ -54,6 +54,7 @@ def test_a_run_writes_a_file_runs_a_command_and_answers(
         result, before = told(client, "claude_code_query", {"progressToken": 1}, prompt=prompt)
         events = facts(client, "job")["jobs"][0]
         log = facts(client, "job", jobId=events["jobId"], action="events")
+        [used] = facts(client, "usage")["lines"]
 
     ran = result["structuredContent"]
     assert file.read_text() == "hello"
@@ -63,6 +64,9 @@ def test_a_run_writes_a_file_runs_a_command_and_answers(
     assert ran["executionTime"] > 0
     assert ran["usage"]["turns"] == 3
     assert ran["usage"]["costUsd"] > 0
+    assert (used["name"], used["calls"]) == ("claude-code", 1)
+    assert used["costUsd"] == ran["usage"]["costUsd"]
+    assert used["outputTokens"] == ran["usage"]["outputTokens"]
     assert result["content"][0]["text"].startswith("It is written.")
     assert not result["isError"]
     results = [_result_of(message) for message in ran["messages"] if message["type"] == "user"]

@@ -185,7 +185,7 @@ def test_doctor_finds_a_healthy_house(tmp_path: Path) -> None:
         "✓ configuration: no file",
         "✓ models: 2 can be asked, m is the default",
         f"✓ port: 127.0.0.1:{port} is free",
-        "✓ stdio: `junto mcp` answers with 22 tools",
+        "✓ stdio: `junto mcp` answers with 23 tools",
     ):
         assert line in done.stdout
 

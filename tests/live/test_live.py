@@ -5,13 +5,13 @@ Without a key these are not collected at all (tests/conftest.py), so nothing cou
 
 from pathlib import Path
 
-from junto.app.models import catalog_of, council_of
+from junto.app.models import catalog_of
 from junto.domain.messages import Message
 from junto.domain.questions import Question
 from junto.providers.provider import ask
 from junto.settings.tree import Settings
-from junto.telemetry.metrics import Metrics
 from tests.conftest import LIVE_KEY
+from tests.providers.councils import counted
 
 
 async def test_claude_answers(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ async def test_claude_answers(tmp_path: Path) -> None:
         max_tokens=100,
     )
 
-    async with council_of(settings, catalog, tmp_path, Metrics()) as council:
+    async with counted(settings, catalog, tmp_path) as (council, _):
         answer = await ask(council, question)
 
     assert "yes" in answer.message.text.lower()

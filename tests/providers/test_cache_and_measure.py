@@ -1,7 +1,8 @@
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from typing_extensions import override
 
 from junto.domain.errors import NetworkError
 from junto.domain.messages import Message, Thinking, ToolCall
+from junto.domain.prices import Price
 from junto.domain.questions import (
     Event,
     Finished,
@@ -18,10 +20,15 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
 )
+from junto.domain.usage import Dimension, Origin
 from junto.providers.pipeline.cache import Cached, LocalCache, cache_key
-from junto.providers.pipeline.measure import Measured
+from junto.providers.pipeline.measure import Counters, Measured
 from junto.providers.provider import Provider, ask
+from junto.storage.lazily import Lazily
+from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.usage import SqliteUsage
 from junto.telemetry.metrics import Metrics
+from junto.telemetry.usage import UsageBook
 from tests.providers.scripted import OK, QUESTION, Clock, Scripted, finished
 
 OTHER = replace(QUESTION, max_tokens=11)
@@ -160,7 +167,8 @@ def test_different_questions_never_share_a_key(a: str, b: str, c: str, d: str) -
 async def test_answers_tokens_time_and_failures_are_counted() -> None:
     metrics = Metrics()
     scripted = Scripted([OK, (NetworkError("down"),)])
-    measured = Measured(scripted, metrics, "anthropic", "sonnet")
+    counters = Counters(metrics, UsageBook())
+    measured = Measured(scripted, counters, "anthropic", "sonnet", lambda: None)
 
     await ask(measured, QUESTION)
     with pytest.raises(NetworkError):
@@ -174,3 +182,36 @@ async def test_answers_tokens_time_and_failures_are_counted() -> None:
     assert number("claude_tokens_output_total", model="sonnet") == 5
     assert number("claude_request_latency_seconds_count", model="sonnet") == 1
     assert number("claude_errors_total", type="NetworkError") == 1
+
+
+async def test_what_was_used_is_noted_for_whoever_asked() -> None:
+    async with AsyncExitStack() as stack:
+        store = SqliteUsage(Lazily(lambda: Database.opened(None), stack))
+        book = UsageBook(store, now=lambda: 1000.0)
+        price = Price(input=Decimal(1_000_000), output=Decimal(1_000_000))
+        asked = Question(
+            model="m", messages=(Message.user("Hi"),), max_tokens=9, origin=Origin("me", "chat")
+        )
+        measured = Measured(
+            Scripted([OK, (TextDelta("half an answer"), NetworkError("down")), OK]),
+            Counters(Metrics(), book),
+            "anthropic",
+            "sonnet",
+            lambda: price,
+        )
+
+        await ask(measured, asked)
+        with pytest.raises(NetworkError):
+            await ask(measured, asked)
+        async with aclosing(measured.stream(asked)) as events:
+            await anext(events)  # and is heard no further
+        await book.flush()
+
+        [(place, amount)] = (await store.sums(tuple(Dimension), 0, 9999)).items()
+    assert place == (900, "me", "chat", "sonnet", "anthropic")
+    assert (amount.calls, amount.questions, amount.unanswered) == (0, 3, 2)
+    # Ten tokens are counted by the provider; what broke off is estimated.
+    assert amount.input_tokens > 5
+    assert amount.output_tokens > 5
+    assert amount.cost == amount.tokens
+    assert amount.unpriced == 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from junto.app.models import catalog_of, council_of
+from junto.app.models import catalog_of
 from junto.domain.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -40,7 +40,7 @@ from junto.providers.provider import ask
 from junto.providers.wiring.clouds import Account, Cloud, bedrock, vertex
 from junto.providers.wiring.wire import Patience
 from junto.settings.tree import Settings
-from junto.telemetry.metrics import Metrics
+from tests.providers.councils import counted
 from tests.upstream import Json, Reply, Upstream, anthropic_events
 from tests.upstream.clouds import (
     bedrock_refusal,
@@ -515,7 +515,7 @@ async def test_a_model_in_a_cloud_is_asked_as_it_is_configured(
             {"models": [entry | key], "providers": {cloud: section | project}}
         )
         catalog = catalog_of(settings, tmp_path)
-        async with council_of(settings, catalog, tmp_path, Metrics()) as council:
+        async with counted(settings, catalog, tmp_path) as (council, _):
             answer = await ask(council, Question(model="cloudy", messages=(Message.user("Hi"),)))
 
     assert (answer.message.text, answer.model) == ("Hello", "cloudy")

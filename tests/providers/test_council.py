@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from junto.app.models import catalog_of, council_of
+from junto.app.models import catalog_of
 from junto.domain.errors import (
     BudgetExceededError,
     InvalidInputError,
@@ -27,6 +27,7 @@ from junto.domain.questions import Finished, Question, TextDelta, ToolSpec, Wait
 from junto.providers.provider import Provider, ask
 from junto.settings.tree import Settings
 from junto.telemetry.metrics import Metrics
+from tests.providers.councils import counted
 from tests.upstream import Reply, Upstream, anthropic_events, openai_events
 
 OVERLOADED = Reply(
@@ -67,10 +68,9 @@ async def house(folder: Path, **settings: Any) -> AsyncIterator[House]:
         tree = Settings.model_validate(
             {"models": entries, "limits": {"wait": 0}, "answers": {"max_retries": 1}} | settings
         )
-        metrics = Metrics()
         catalog = catalog_of(tree, folder)
-        async with council_of(tree, catalog, folder, metrics) as council:
-            yield House(council, metrics, first, second)
+        async with counted(tree, catalog, folder) as (council, counting):
+            yield House(council, counting.metrics, first, second)
 
 
 @pytest.mark.feature("F080", "F081")
@@ -227,7 +227,7 @@ async def test_azure_has_its_own_header_and_keeps_its_query(
         entry = {"id": "m", "provider": "azure", "baseUrl": azure.url + base, "apiKey": "k"}
         tree = Settings.model_validate({"models": [entry]})
         catalog = catalog_of(tree, tmp_path)
-        async with council_of(tree, catalog, tmp_path, Metrics()) as council:
+        async with counted(tree, catalog, tmp_path) as (council, _):
             await ask(council, question("m"))
 
     [request] = azure.requests
@@ -305,7 +305,7 @@ async def test_five_hundred_streams_at_once_are_not_mixed_up_and_leave_no_memory
         limits = {"concurrent": 500, "requests_per_minute": 10**6, "tokens_per_minute": 10**9}
         tree = Settings.model_validate({"models": [entry], "limits": limits})
         catalog = catalog_of(tree, tmp_path)
-        async with council_of(tree, catalog, tmp_path, Metrics()) as council:
+        async with counted(tree, catalog, tmp_path) as (council, _):
 
             async def one(number: int) -> str:
                 words = " ".join(f"{number}.{step}" for step in range(20))
@@ -329,7 +329,7 @@ async def test_a_network_that_fails_at_once_says_so(tmp_path: Path) -> None:
     entry = {"id": "a", "provider": "anthropic", "baseUrl": "http://127.0.0.1:9"}
     tree = Settings.model_validate({"models": [entry], "answers": {"max_retries": 0}})
     catalog = catalog_of(tree, tmp_path)
-    async with council_of(tree, catalog, tmp_path, Metrics()) as council:
+    async with counted(tree, catalog, tmp_path) as (council, _):
         with pytest.raises(NetworkError, match="could not be reached"):
             await ask(council, question("a"))
 
@@ -341,7 +341,7 @@ async def test_one_dead_server_does_not_shut_out_another_of_the_same_name(tmp_pa
         entries = [dead, {"id": "alive", "baseUrl": f"{alive.url}/v1"}]
         answers = {"max_retries": 0}
         tree = Settings.model_validate({"models": entries, "answers": answers})
-        async with council_of(tree, catalog_of(tree, tmp_path), tmp_path, Metrics()) as council:
+        async with counted(tree, catalog_of(tree, tmp_path), tmp_path) as (council, _):
             for _ in range(6):
                 with pytest.raises(NetworkError):
                     await ask(council, question("dead"))

@@ -1,16 +1,34 @@
-"""What every limiter and every ledger must do, whether it counts in the process or in Redis."""
+"""What every limiter and every ledger must do, wherever it keeps count."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
 
-from junto.domain.limits import Account, Ledger, Period, Rate, RateLimiter, Reserved, Taken
-from junto.providers.pipeline.budget import LocalLedger
+from junto.domain.limits import (
+    Account,
+    Accounts,
+    Ledger,
+    Period,
+    Rate,
+    RateLimiter,
+    Reserved,
+    Taken,
+)
 from junto.providers.pipeline.limits import LocalLimiter
-from junto.storage.redis_limits import RedisLedger, RedisLimiter
+from junto.storage.lazily import Lazily
+from junto.storage.ledger import KeptLedger
+from junto.storage.postgres.accounts import PostgresAccounts
+from junto.storage.postgres.database import Database as Postgres
+from junto.storage.redis_accounts import RedisAccounts
+from junto.storage.redis_limits import RedisLimiter
+from junto.storage.sqlite.accounts import SqliteAccounts
+from junto.storage.sqlite.database import Database as Sqlite
 
 
 @pytest.fixture(params=["local", "redis"])
@@ -20,11 +38,35 @@ def limiter(request: pytest.FixtureRequest) -> RateLimiter:
     return RedisLimiter(request.getfixturevalue("redis"))
 
 
-@pytest.fixture(params=["local", "redis"])
-def ledger(request: pytest.FixtureRequest) -> Ledger:
-    if request.param == "local":
-        return LocalLedger()
-    return RedisLedger(request.getfixturevalue("redis"))
+@pytest.fixture(params=["file", "memory", "postgres", "redis"])
+def accounts(request: pytest.FixtureRequest, stack: AsyncExitStack, tmp_path: Path) -> Accounts:
+    match request.param:
+        case "redis":
+            return in_redis(request.getfixturevalue("redis"))
+        case "postgres":
+            url = request.getfixturevalue("postgres_url")
+            return PostgresAccounts(Lazily(lambda: Postgres.opened(url), stack))
+        case place:
+            path = tmp_path / "junto.db" if place == "file" else None
+            return SqliteAccounts(Lazily(lambda: Sqlite.opened(path), stack))
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+def in_redis(redis: Redis) -> Accounts:
+    async def opened() -> Redis:
+        return redis
+
+    return RedisAccounts(opened)
+
+
+@pytest.fixture
+def ledger(accounts: Accounts) -> Ledger:
+    return KeptLedger(accounts)
 
 
 async def test_as_many_are_let_in_as_the_rate_allows_and_no_more(limiter: RateLimiter) -> None:
@@ -109,7 +151,8 @@ async def test_two_servers_share_one_rate(redis: Redis) -> None:
 async def test_nothing_is_left_behind_in_redis(redis: Redis) -> None:
     limiter = RedisLimiter(redis)
     await limiter.take("m", 1, Rate(seconds=0.1))
-    await RedisLedger(redis).reserve(Account("me", Decimal(5), Period.DAY), Decimal(1))
+    account = Account("me", Decimal(5), Period.DAY)
+    await KeptLedger(in_redis(redis)).reserve(account, Decimal(1))
 
     for key in await redis.keys():
         assert await redis.pttl(key) > 0
@@ -145,15 +188,29 @@ async def test_a_call_may_cost_more_than_was_set_aside(ledger: Ledger) -> None:
     assert await ledger.reserve(account, Decimal("0.1")) == 0
 
 
-async def test_periods_and_accounts_do_not_know_each_other(redis: Redis) -> None:
+async def test_periods_and_accounts_do_not_know_each_other(accounts: Accounts) -> None:
     today = [datetime(2026, 11, 30, tzinfo=UTC)]
-    for ledger in (LocalLedger(now=lambda: today[0]), RedisLedger(redis, now=lambda: today[0])):
-        today[0] = datetime(2026, 11, 30, tzinfo=UTC)
-        accounts = [Account(f"{p}", Decimal(1), p) for p in Period]
-        for account in accounts:
-            assert isinstance(await ledger.reserve(account, Decimal(1)), Reserved)
-        today[0] = datetime(2026, 12, 1, tzinfo=UTC)
+    ledger = KeptLedger(accounts, now=lambda: today[0])
+    budgets = [Account(f"{p}", Decimal(1), p) for p in Period]
+    for account in budgets:
+        assert isinstance(await ledger.reserve(account, Decimal(1)), Reserved)
+    today[0] = datetime(2026, 12, 1, tzinfo=UTC)
 
-        again = [isinstance(await ledger.reserve(a, Decimal(1)), Reserved) for a in accounts]
+    spent = [await ledger.spent(account) for account in budgets]
+    again = [isinstance(await ledger.reserve(a, Decimal(1)), Reserved) for a in budgets]
 
-        assert again == [True, True, False]
+    assert spent == [0, 0, 1]
+    assert again == [True, True, False]
+
+
+async def test_whoever_does_not_wait_for_their_money_has_none_set_aside(ledger: Ledger) -> None:
+    account = Account("me", Decimal(1))
+    for _ in range(20):
+        asking = asyncio.ensure_future(ledger.reserve(account, Decimal("0.01")))
+        await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    async with asyncio.timeout(30):
+        while not isinstance(await ledger.reserve(account, Decimal(1)), Reserved):
+            pass  # what was set aside is being given back

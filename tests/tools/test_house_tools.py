@@ -118,7 +118,6 @@ async def test_list_models_shows_each_and_marks_the_default(tmp_path: Path) -> N
         "capabilities": ["images", "documents", "tools", "schema", "temperature"],
         "default": True,
     }
-    assert "Default model: a." in tool.description
     assert "secret" not in text + str(facts)
     assert "k-0" not in text + str(facts)
 

@@ -99,18 +99,17 @@ def test_a_definition_says_everything_in_few_words() -> None:
             "type": "object",
             "properties": {"itemName": {}},
         },
-        "annotations": {"readOnlyHint": False, "destructiveHint": True},
+        "annotations": {"destructiveHint": True},
     }
 
 
 def test_hints_say_what_a_client_would_not_assume() -> None:
     assert HARMLESS.wire() == {"readOnlyHint": True, "openWorldHint": False}
     assert Hints(destructive=False, idempotent=True).wire() == {
-        "readOnlyHint": False,
         "destructiveHint": False,
         "idempotentHint": True,
     }
-    assert Hints().wire() == {"readOnlyHint": False, "destructiveHint": True}
+    assert Hints().wire() == {"destructiveHint": True}
 
 
 @pytest.mark.feature("F160", "F164")

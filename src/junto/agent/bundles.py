@@ -15,6 +15,7 @@ from junto.domain.errors import (
     NotFoundError,
     RateLimitedError,
 )
+from junto.domain.questions import Usage
 
 _REFUSED = (401, 403)
 _TOO_MANY, _OVERLOADED, _NOT_FOUND = 429, 529, 404
@@ -60,6 +61,15 @@ class Bundle:
     def turns(self) -> int:
         """Return how often its model was asked."""
         return int(self.usage.get("turns", 0))
+
+    @property
+    def tokens(self) -> Usage:
+        """Return what went in and came out; what the program tells apart is part of the whole."""
+        sent = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
+        return Usage(
+            input_tokens=sum(self.usage.get(name, 0) for name in sent),
+            output_tokens=self.usage.get("outputTokens", 0),
+        )
 
     @property
     def cost(self) -> float | None:

@@ -6,7 +6,8 @@ import errno
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 from junto.agent.bundles import Bundle, bundle, failure
@@ -27,14 +28,18 @@ from junto.domain.errors import (
 )
 from junto.domain.ids import new_id
 from junto.domain.sessions import Line, Session, SessionStore
+from junto.domain.usage import Origin
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
+from junto.telemetry.usage import UsageBook
 from junto.work.tasks import Stopped, begun, beside, finished, surely
 
 _audit = Log.of("audit")
 
 # How long a session stays with a server of which nothing is heard.
 _HELD = 15.0
+# Whose what runs use is counted as: a provider and a model.
+_PROGRAM = ("anthropic", "claude-code")
 _NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
 
 
@@ -46,6 +51,7 @@ class Agent:
     store: SessionStore
     places: Places
     metrics: Metrics
+    book: UsageBook = field(default_factory=UsageBook)
 
     async def run(self, order: Order, options: Options, voice: Voice) -> Bundle:
         """Do what an order says, and return what came of it.
@@ -141,6 +147,7 @@ class Agent:
         try:
             came, error = await self._worked(order, errand, voice, curfew)
             status, turns, cost = error.code if error else "ok", came.turns, came.cost
+            self._noted(order, came, answered=error is None)
         except JuntoError as failed:
             status = failed.code
             raise
@@ -151,6 +158,12 @@ class Agent:
             self.metrics.agent_ended(status, seconds, turns, cost or 0.0)
             facts = {"status": status, "turns": turns, "cost": cost, "seconds": round(seconds, 1)}
             _record(order, errand, facts)
+
+    def _noted(self, order: Order, came: Bundle, *, answered: bool) -> None:
+        """Note what a run used, as one question: only the program knows which models it asked."""
+        origin = Origin(order.owner, "claude_code_query")
+        dollars = None if came.cost is None else Decimal(str(came.cost))
+        self.book.model_asked(origin, _PROGRAM, came.tokens, dollars, answered=answered)
 
     async def _worked(
         self, order: Order, errand: Errand, voice: Voice, curfew: Curfew

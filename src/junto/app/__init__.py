@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from junto import __version__
+from junto.app.counting import Counting, counting_of
 from junto.app.embeddings import embedder_of
 from junto.app.knowledge import Knowledge, knowledge_of
 from junto.app.memory import conversations_of, jobs_of, signals_of, stores_of
@@ -43,7 +44,7 @@ class Junto:
 
     settings: Settings
     surface: Surface
-    metrics: Metrics
+    counting: Counting
     status: Status
     catalog: Catalog
     council: Provider
@@ -53,11 +54,19 @@ class Junto:
     knowledge: Knowledge
     _stack: AsyncExitStack
 
+    @property
+    def metrics(self) -> Metrics:
+        """Return the numbers of this process."""
+        return self.counting.metrics
+
     @asynccontextmanager
     async def alone(self) -> AsyncIterator["Junto"]:
         """Do nothing in the background, and close at the end what was opened meanwhile."""
         async with self._stack:
-            yield self
+            try:
+                yield self
+            finally:
+                await self.counting.book.flush()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Junto"]:
@@ -69,6 +78,7 @@ class Junto:
             if self.conversations.store and retention:
                 sweeper = Sweeper(self.conversations.store, retention, self.sessions)
                 await background.enter_async_context(sweeper.running())
+            await background.enter_async_context(self.counting.open())
             await background.enter_async_context(self.knowledge.open())
             await background.enter_async_context(self.jobs.open())
             yield self
@@ -91,26 +101,37 @@ def running(loaded: Loaded, *, default_level: str, reach: Reach = Reach.ALL) -> 
     redactor = Redactor(secrets_in(settings))
     with logging_to(_sinks(settings, default_level), redactor):
         state = state_directory(settings)
-        metrics, status, stack = Metrics(), Status(__version__), AsyncExitStack()
+        status, stack = Status(__version__), AsyncExitStack()
+        stores = stores_of(settings, state, stack)
+        counting = counting_of(settings, stores, stack)
         catalog = catalog_of(settings, state)
-        council = Deferred(lambda: council_of(settings, catalog, state, metrics), stack)
+        council = Deferred(lambda: council_of(settings, catalog, state, counting), stack)
         for warning in (*loaded.warnings, *catalog.warnings()):
             _log.warning(warning)
         _log.debug("configuration loaded", files=[str(path) for path in loaded.files])
-        stores = stores_of(settings, state, stack)
         conversations = conversations_of(settings, catalog, council, stores.conversations)
-        jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack), metrics)
-        guard = Guard(metrics, redactor)
+        jobs = jobs_of(settings, stores.jobs, state, signals_of(settings, stack), counting.metrics)
+        guard = Guard(counting.metrics, redactor, counting.book)
         servers = servers_of(settings.servers)
         for server in servers:
             stack.push_async_callback(server.close)
-        knowledge = knowledge_of(settings, stores, embedder_of(settings, state, stack, redactor))
-        services = Services(conversations, jobs, status, servers, stores.sessions, knowledge, state)
+        embedder = embedder_of(settings, state, stack, redactor, counting.book)
+        knowledge = knowledge_of(settings, stores, embedder)
+        services = Services(
+            conversations=conversations,
+            jobs=jobs,
+            status=status,
+            servers=servers,
+            sessions=stores.sessions,
+            knowledge=knowledge,
+            usage=counting.reports,
+            state=state,
+        )
         surface = surface_of(loaded, guard, services, reach)
         yield Junto(
             settings,
             surface,
-            metrics,
+            counting,
             status,
             catalog,
             council,

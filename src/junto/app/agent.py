@@ -17,6 +17,7 @@ from junto.security.secrets import Redactor
 from junto.settings.choices import PermissionMode
 from junto.settings.tree import Settings
 from junto.telemetry.metrics import Metrics
+from junto.telemetry.usage import UsageBook
 from junto.tools.registry import Registry
 from junto.tools.tool import Tool
 
@@ -36,6 +37,7 @@ class Around:
     sessions: SessionStore
     redactor: Redactor
     metrics: Metrics
+    book: UsageBook
     # Our own tools that it may use, if it may use any.
     consulted: Registry
 
@@ -78,6 +80,7 @@ def agent_of(settings: Settings, around: Around) -> Iterator[Tool[Any]]:
         store=around.sessions,
         places=Places(chosen.concurrent, chosen.waiting),
         metrics=around.metrics,
+        book=around.book,
     )
     yield claude_code_query(agent, _policy(settings), around.files, settings.jobs.reply_bytes)
 

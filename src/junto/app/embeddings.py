@@ -11,13 +11,14 @@ from junto.providers.embeddings.discreet import Discreet
 from junto.providers.embeddings.later import Later
 from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
+from junto.telemetry.usage import UsageBook
 
 # It holds 120 MB, and is loaded again in a third of a second.
 _IDLE = 300.0
 
 
 def embedder_of(
-    settings: Settings, state: Path, stack: AsyncExitStack, redactor: Redactor
+    settings: Settings, state: Path, stack: AsyncExitStack, redactor: Redactor, book: UsageBook
 ) -> Embedder | None:
     """Return what makes vectors, if anything shall; nothing is opened before it is used.
 
@@ -34,7 +35,7 @@ def embedder_of(
         later = Later(lambda: _embedded(settings, state), known=EMBEDDED, idle=_IDLE)
     else:
         choice = choice_of(name, settings.models, settings.providers)
-        later = Later(lambda: _served(settings, choice))
+        later = Later(lambda: _served(settings, choice, book))
     stack.push_async_callback(later.close)
     return Discreet(later, redactor.text)
 
@@ -45,10 +46,12 @@ def _embedded(settings: Settings, state: Path) -> AbstractAsyncContextManager[Em
     return minilm(weights(state / "weights"), threads_of(settings.knowledge))
 
 
-def _served(settings: Settings, choice: Choice) -> AbstractAsyncContextManager[Embedder]:
+def _served(
+    settings: Settings, choice: Choice, book: UsageBook
+) -> AbstractAsyncContextManager[Embedder]:
     from junto.providers.embeddings.served import served
     from junto.providers.pipeline.circuit import Circuit
 
     limits = settings.limits
     circuit = Circuit(choice.route.provider, limits.failures, limits.cooldown)
-    return served(choice, patience_of(settings), settings.answers.max_retries, circuit)
+    return served(choice, patience_of(settings), settings.answers.max_retries, circuit, book)

@@ -14,9 +14,10 @@ from junto.domain.documents import DocumentStore, SearchIndex, VectorStore
 from junto.domain.errors import ConfigurationError
 from junto.domain.ids import new_id
 from junto.domain.jobs import JobStore
-from junto.domain.limits import Rate, RateLimiter
+from junto.domain.limits import Accounts, Rate, RateLimiter
 from junto.domain.sessions import SessionStore
 from junto.domain.signals import Signals
+from junto.domain.usage import UsageStore
 from junto.jobs.presence import Presence
 from junto.jobs.service import Bounds, Jobs
 from junto.providers.catalog.catalog import Catalog
@@ -41,6 +42,8 @@ class Stores:
     sessions: SessionStore
     documents: DocumentStore
     search: SearchIndex
+    usage: UsageStore
+    accounts: Accounts
     # Opened late: it needs a library that takes a while to import.
     vectors: Callable[[], VectorStore]
 
@@ -53,12 +56,14 @@ def stores_of(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
 
 
 def _in_a_file(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores:
+    from junto.storage.sqlite.accounts import SqliteAccounts
     from junto.storage.sqlite.conversations import SqliteConversations
     from junto.storage.sqlite.database import Database
     from junto.storage.sqlite.documents import SqliteDocuments
     from junto.storage.sqlite.jobs import SqliteJobs
     from junto.storage.sqlite.searching import SqliteSearch
     from junto.storage.sqlite.sessions import SqliteSessions
+    from junto.storage.sqlite.usage import SqliteUsage
 
     file = Lazily(lambda: Database.opened(state / "junto.db"), stack)
 
@@ -83,6 +88,8 @@ def _in_a_file(settings: Settings, state: Path, stack: AsyncExitStack) -> Stores
         SqliteSessions(file),
         SqliteDocuments(file),
         SqliteSearch(file, files),
+        SqliteUsage(file),
+        SqliteAccounts(file),
         vectors,
     )
 
@@ -97,6 +104,7 @@ def _installed() -> Iterator[None]:
 
 
 def _on_a_server(url: str, stack: AsyncExitStack) -> Stores:
+    from junto.storage.postgres.accounts import PostgresAccounts
     from junto.storage.postgres.conversations import PostgresConversations
     from junto.storage.postgres.database import Database
     from junto.storage.postgres.documents import PostgresDocuments
@@ -104,6 +112,7 @@ def _on_a_server(url: str, stack: AsyncExitStack) -> Stores:
     from junto.storage.postgres.placing import PostgresVectors
     from junto.storage.postgres.searching import PostgresSearch
     from junto.storage.postgres.sessions import PostgresSessions
+    from junto.storage.postgres.usage import PostgresUsage
 
     server = Lazily(lambda: Database.opened(url), stack)
     return Stores(
@@ -112,6 +121,8 @@ def _on_a_server(url: str, stack: AsyncExitStack) -> Stores:
         PostgresSessions(server),
         PostgresDocuments(server),
         PostgresSearch(server),
+        PostgresUsage(server),
+        PostgresAccounts(server),
         lambda: PostgresVectors(server),
     )
 

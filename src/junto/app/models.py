@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from junto.domain.limits import Account, Ledger, Rate, RateLimiter
+from junto.app.counting import Counting, accounts_of
+from junto.domain.limits import Rate, RateLimiter
 from junto.providers.catalog.catalog import Access, Catalog
 from junto.providers.catalog.lists import ModelLists
 from junto.providers.catalog.reading import accesses, embedded_offer, offers, threads_of
@@ -18,7 +19,6 @@ from junto.security.personal import without_personal
 from junto.security.secrets import Redactor
 from junto.settings.showing import secrets_in
 from junto.settings.tree import Settings
-from junto.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
     from junto.providers.opening import EngineChoice, Ways
@@ -47,20 +47,20 @@ def catalog_of(settings: Settings, state: Path) -> Catalog:
 
 @dataclass(frozen=True, slots=True)
 class _Keepers:
-    """Who keeps count of rates and money, and who keeps answers."""
+    """Who keeps count of rates, and who keeps answers."""
 
     limiter: RateLimiter
-    ledger: Ledger
     cache: "AnswerCache | None"
 
 
 @contextlib.asynccontextmanager
 async def council_of(
-    settings: Settings, catalog: Catalog, state: Path, metrics: Metrics
+    settings: Settings, catalog: Catalog, state: Path, counting: Counting
 ) -> AsyncIterator[Provider]:
     """Open the ways to all models, and close them at the end of the block."""
     from junto.providers.opening import adapters
     from junto.providers.pipeline.council import Council
+    from junto.providers.pipeline.measure import Counters
 
     async with AsyncExitStack() as stack:
         keepers = await _keepers(settings, stack)
@@ -68,9 +68,9 @@ async def council_of(
             catalog=catalog,
             adapter=await stack.enter_async_context(adapters(_ways(settings, state))),
             care=_care(settings),
-            metrics=metrics,
+            counters=Counters(counting.metrics, counting.book),
             limiter=keepers.limiter,
-            ledger=keepers.ledger,
+            ledger=counting.ledger,
             cache=keepers.cache,
         )
         yield _guarded(council, settings)
@@ -91,28 +91,27 @@ def _guarded(council: Provider, settings: Settings) -> Provider:
 
 
 async def _keepers(settings: Settings, stack: AsyncExitStack) -> _Keepers:
-    from junto.providers.pipeline.budget import LocalLedger
     from junto.providers.pipeline.cache import LocalCache
     from junto.providers.pipeline.limits import LocalLimiter
 
     kept = settings.cache
     if settings.redis.url is None:
         cache = LocalCache(kept.seconds, kept.entries) if kept.enabled else None
-        return _Keepers(LocalLimiter(), LocalLedger(), cache)
+        return _Keepers(LocalLimiter(), cache)
     from junto.storage.redis_server import connected
 
     redis = await stack.enter_async_context(connected(settings.redis.url.get_secret_value()))
     from junto.storage.redis_cache import RedisCache
-    from junto.storage.redis_limits import RedisLedger, RedisLimiter
+    from junto.storage.redis_limits import RedisLimiter
 
     shared = RedisCache(redis, kept.seconds) if kept.enabled else None
-    return _Keepers(RedisLimiter(redis), RedisLedger(redis), shared)
+    return _Keepers(RedisLimiter(redis), shared)
 
 
 def _care(settings: Settings) -> "Care":
     from junto.providers.pipeline.council import Care
 
-    limits, budget = settings.limits, settings.budget
+    limits = settings.limits
     return Care(
         retries=settings.answers.max_retries,
         rate=Rate(limits.requests_per_minute, limits.tokens_per_minute),
@@ -120,7 +119,7 @@ def _care(settings: Settings) -> "Care":
         concurrent=limits.concurrent,
         failures=limits.failures,
         cooldown=limits.cooldown,
-        accounts=(Account("all", budget.limit, budget.period),) if budget.limit is not None else (),
+        accounts=accounts_of(settings),
         fallback=settings.answers.fallback,
     )
 

@@ -19,6 +19,7 @@ from junto.security.paths import Roots
 from junto.settings import Loaded
 from junto.settings.choices import Reach
 from junto.settings.showing import as_facts
+from junto.telemetry.reports import UsageReports
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
 from junto.tools.documents import add_note, document_template, fetch
@@ -45,6 +46,7 @@ from junto.tools.surface import Surface
 from junto.tools.tasks import Tasks
 from junto.tools.tool import Call, Tool
 from junto.tools.toolbox import OwnTools
+from junto.tools.usage import usage
 
 DESCRIPTION = "A council of models with one memory, for any MCP client."
 _INSTRUCTIONS = "Junto gives you other models and local tools."
@@ -73,7 +75,7 @@ def _instructions(tools: Registry) -> str:
 _CONSULTED = ("chat", "compare", "list_models", "search")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """What answers the calls."""
 
@@ -83,6 +85,7 @@ class Services:
     servers: tuple[Server, ...]
     sessions: SessionStore
     knowledge: Knowledge
+    usage: UsageReports
     state: Path
 
 
@@ -124,6 +127,7 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
         *(remembering if conversations.store else ()),
         *knowing,
         job(jobs, chosen.reply_bytes),
+        *((usage(services.usage),) if settings.usage.enabled else ()),
         *kit_of(settings, roots, redactor, reach),
     )
     long = LongCalls(
@@ -141,6 +145,7 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
         sessions=services.sessions,
         redactor=redactor,
         metrics=guard.metrics,
+        book=guard.book,
         consulted=Registry(
             (tool for tool in tools if tool.name in _CONSULTED), guard=guard, long=long
         ),

@@ -19,10 +19,13 @@ from junto.domain.conversations import Conversation
 from junto.domain.errors import InvalidInputError, JuntoError, NotFoundError
 from junto.domain.messages import Message
 from junto.domain.questions import Effort
+from junto.domain.usage import Origin
 from junto.settings import Loaded
 from junto.settings.places import state_directory
 from junto.tools.tool import LOCAL_CALLER
 
+# As which it is counted.
+_NAME = "junto chat"
 _HELP = """\
 /model [ID]      ask another model from here on, on a branch; without ID, list them
 /system [TEXT]   say who the model should be; without TEXT, show it
@@ -181,6 +184,7 @@ class _Talk:
         request = Request(
             message=Message.user(message),
             owner=LOCAL_CALLER,
+            tool=_NAME,
             conversation_id=self._id,
             model_id=wishes.model,
             system=wishes.system,
@@ -190,6 +194,7 @@ class _Talk:
             seed=wishes.seed,
         )
         terminal = Terminal()
+        self.junto.counting.book.tool_called(Origin(LOCAL_CALLER, _NAME))
         async with aclosing(self.junto.conversations.reply(request)) as events:
             async for event in events:
                 if isinstance(event, Reply):

@@ -24,6 +24,7 @@ from junto.domain.ids import canonical, new_id
 from junto.domain.limits import Rate, RateLimiter, Taken
 from junto.domain.messages import Message, Role
 from junto.domain.questions import Answer, Effort, Event, Question, Usage
+from junto.domain.usage import Origin
 from junto.providers.catalog.catalog import Catalog, Offer
 from junto.providers.provider import Provider
 from junto.settings.tree import Answers
@@ -54,6 +55,8 @@ class Request:
     reasoning: Effort | None = None
     schema: Mapping[str, Any] | None = None
     seed: int | None = None
+    # With what it is asked, for whoever keeps count.
+    tool: str = ""
     # The tools that the model may use, if it can.
     toolbox: Toolbox | None = None
 
@@ -233,6 +236,7 @@ class Conversations:
             reasoning=request.reasoning,
             schema=request.schema,
             seed=request.seed,
+            origin=Origin(request.owner, request.tool),
         )
 
     def _cost(self, model: str, usage: Usage) -> Decimal | None:

@@ -76,3 +76,26 @@ class Ledger(Protocol):
     async def settle(self, reserved: Reserved, amount: Decimal) -> None:
         """Say what the call cost in truth."""
         ...
+
+    async def spent(self, account: Account) -> Decimal:
+        """Return what is spent or set aside in the stretch of time that it is now."""
+        ...
+
+
+class Accounts(Protocol):
+    """Sums of money by account and stretch of time, in billionths of a dollar.
+
+    Whole numbers are added up without rounding, wherever they are kept.
+    """
+
+    async def take(self, account: Account, stretch: str, amount: int) -> int | None:
+        """Look and add in one step; what is beyond the limit is not added: return the sum."""
+        ...
+
+    async def change(self, account: Account, stretch: str, difference: int) -> None:
+        """Add to a sum, or take from it, whatever the limit."""
+        ...
+
+    async def read(self, account: Account, stretch: str) -> int:
+        """Return a sum."""
+        ...

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from junto.domain.messages import Message, ToolCall
+from junto.domain.usage import Origin
 
 
 class Effort(StrEnum):
@@ -39,6 +40,8 @@ class Question:
     schema: Mapping[str, Any] | None = None
     seed: int | None = None
     cache_prompt: bool = False
+    # For whoever keeps count; no part of what is asked.
+    origin: Origin = Origin()  # noqa: RUF009 - frozen
 
 
 class StopReason(StrEnum):

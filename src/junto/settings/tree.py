@@ -104,6 +104,13 @@ class Budget(Section):
     period: Period = Field(Period.MONTH, description="how long a budget lasts")
 
 
+class Usage(Section):
+    """What was used, by whom and with what: kept as sums, never what was said."""
+
+    enabled: bool = Field(default=True, description="whether it is counted at all")
+    retention: Duration = Field(400 * 86400, description="how long it is kept; 0 is for ever")
+
+
 class Cache(Section):
     """Answers given again to the same question."""
 
@@ -345,6 +352,7 @@ class Settings(Section):
     answers: Answers = branch()
     limits: Limits = branch()
     budget: Budget = branch()
+    usage: Usage = branch()
     cache: Cache = branch()
     conversations: Conversations = branch()
     jobs: Jobs = branch()

@@ -139,6 +139,7 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
         request = Request(
             message=await message_of(arguments.message, arguments.parts, files),
             owner=call.caller,
+            tool="chat",
             conversation_id=arguments.conversation_id,
             model_id=arguments.model_id,
             system=arguments.system,
@@ -183,6 +184,7 @@ def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Qu
         request = Request(
             message=await message_of(arguments.prompt, arguments.parts, files),
             owner=call.caller,
+            tool="query",
             conversation_id=arguments.session_id,
             new_if_unknown=True,
             model_id=arguments.model_id,

@@ -224,7 +224,7 @@ def write_file(files: Files) -> Tool[WriteArguments]:
     return Tool(
         name="write_file",
         title="Write file",
-        description="Write a text file, whole or not at all; folders are made.",
+        description="Write a text file; folders are made.",
         group=Group.KIT,
         arguments=WriteArguments,
         result=FileDetails,

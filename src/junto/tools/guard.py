@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mcp.shared.exceptions import MCPError
@@ -15,10 +15,12 @@ from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from junto.domain.errors import CancelledCallError, JuntoError
+from junto.domain.usage import Origin
 from junto.security.secrets import Redactor
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
 from junto.telemetry.traces import current_trace
+from junto.telemetry.usage import UsageBook
 from junto.tools.tool import Call
 
 _audit = Log.of("audit")
@@ -36,6 +38,7 @@ class Guard:
 
     metrics: Metrics
     redactor: Redactor
+    book: UsageBook = field(default_factory=UsageBook)
 
     async def around(
         self, tool: str, call: Call, run: Callable[[], Awaitable[T]]
@@ -69,6 +72,7 @@ class Guard:
             with contextlib.suppress(Exception):  # counting must never cost a result
                 seconds = time.perf_counter() - started
                 self.metrics.tool_called(tool, outcome, seconds)
+                self.book.tool_called(Origin(call.caller, tool), failed=outcome != "ok")
                 self._record(tool, call, outcome, seconds)
 
     def failure(self, tool: str, error: JuntoError) -> dict[str, Any]:

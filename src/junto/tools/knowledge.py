@@ -167,7 +167,7 @@ def search_documents(service: Search) -> Tool[DocumentArguments]:
     return Tool(
         name="search_documents",
         title="Search documents",
-        description="Search indexed documents and notes, with the passages that fit.",
+        description="Search indexed documents and notes.",
         group=Group.MEMORY,
         arguments=DocumentArguments,
         result=DocumentHits,

@@ -104,7 +104,7 @@ def conversation_history(reader: Reader) -> Tool[HistoryArguments]:
     return Tool(
         name="conversation_history",
         title="Conversation history",
-        description="What was said in a conversation, oldest first; long ones in pages.",
+        description="What was said in a conversation, oldest first.",
         group=Group.MEMORY,
         arguments=HistoryArguments,
         result=History,

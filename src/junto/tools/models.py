@@ -100,7 +100,7 @@ def list_models(catalog: Catalog) -> Tool[ListModels]:
     return Tool(
         name="list_models",
         title="List models",
-        description=f"The models that can be asked. Default model: {catalog.default or 'none'}.",
+        description="The models that can be asked.",
         group=Group.MODELS,
         arguments=ListModels,
         result=ModelList,

@@ -118,9 +118,10 @@ class Hints:
 
     def wire(self) -> dict[str, bool]:
         """Return the annotations as the protocol spells them, without what it takes for granted."""
-        hints = {"readOnlyHint": self.read_only}
-        if not self.read_only:  # for others the next two mean nothing
-            hints["destructiveHint"] = self.destructive
+        if self.read_only:  # to those, the next two mean nothing
+            hints = {"readOnlyHint": True}
+        else:
+            hints = {"destructiveHint": self.destructive}
             if self.idempotent:
                 hints["idempotentHint"] = True
         if not self.open_world:

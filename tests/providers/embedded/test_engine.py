@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from junto.app.models import catalog_of, council_of
+from junto.app.models import catalog_of
 from junto.domain.errors import (
     AuthenticationError,
     ContextOverflowError,
@@ -34,8 +34,8 @@ from junto.providers.provider import ask
 from junto.providers.wiring.adapter import Adapter
 from junto.providers.wiring.wire import Endpoint, Patience, Wire
 from junto.settings.tree import Settings
-from junto.telemetry.metrics import Metrics
 from tests.processes import engines, until
+from tests.providers.councils import counted
 from tests.providers.embedded.conftest import Bench
 
 QUESTION = Question(
@@ -359,6 +359,6 @@ async def test_a_schema_that_would_keep_the_engine_busy_is_refused(tmp_path: Pat
     settings = Settings.model_validate({})
     catalog = catalog_of(settings, tmp_path)
     schema = {"enum": [f"value {number}" for number in range(2000)]}
-    async with council_of(settings, catalog, tmp_path, Metrics()) as council:
+    async with counted(settings, catalog, tmp_path) as (council, _):
         with pytest.raises(InvalidInputError, match="takes no schema of"):
             await ask(council, replace(QUESTION, model="", schema=schema))

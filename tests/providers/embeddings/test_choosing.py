@@ -11,6 +11,7 @@ from junto.domain.errors import ConfigurationError
 from junto.providers.embeddings.choosing import Choice, choice_of
 from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
+from junto.telemetry.usage import UsageBook
 
 KEYS = {
     "openai": {"api_key": "sk-openai\n"},
@@ -79,6 +80,6 @@ async def test_it_is_checked_at_the_start_and_may_be_off(tmp_path: Path) -> None
         off = Settings.model_validate({"knowledge": {"embeddings": False}})  # as YAML reads it
         wrong = Settings.model_validate({"knowledge": {"embeddings": "openai/m"}})
 
-        assert embedder_of(off, tmp_path, stack, Redactor(())) is None
+        assert embedder_of(off, tmp_path, stack, Redactor(()), UsageBook()) is None
         with pytest.raises(ConfigurationError):
-            embedder_of(wrong, tmp_path, stack, Redactor(()))
+            embedder_of(wrong, tmp_path, stack, Redactor(()), UsageBook())

@@ -25,6 +25,7 @@ from junto.providers.embeddings.later import Later
 from junto.providers.embeddings.minilm import NETWORK, TOKENIZER, MiniLm, minilm, weights
 from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
+from junto.telemetry.usage import UsageBook
 from tests.providers.shop import Shop
 
 LONG = "The harbour was quiet that morning, and the boats lay still. " * 40
@@ -191,7 +192,9 @@ async def test_by_default_it_is_this_one_and_opened_again_after_it_was_closed(
     tmp_path: Path,
 ) -> None:
     async with AsyncExitStack() as stack:
-        embedder = embedder_of(Settings.model_validate({}), tmp_path, stack, Redactor(()))
+        embedder = embedder_of(
+            Settings.model_validate({}), tmp_path, stack, Redactor(()), UsageBook()
+        )
         assert isinstance(embedder, Discreet)
         assert isinstance(embedder.inner, Later)
         first = await embedder.embed(["one"])
@@ -209,6 +212,7 @@ from pathlib import Path
 from junto.app.embeddings import embedder_of
 from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
+from junto.telemetry.usage import UsageBook
 
 async def main():
     async with AsyncExitStack() as stack:
@@ -216,7 +220,7 @@ async def main():
             settings = Settings.model_validate(
                 {"knowledge": {"embeddings": name}, "providers": {"openai": {"api_key": "k"}}}
             )
-            embedder = embedder_of(settings, Path(sys.argv[1]), stack, Redactor(()))
+            embedder = embedder_of(settings, Path(sys.argv[1]), stack, Redactor(()), UsageBook())
         await embedder.model()
         heavy = {"aiohttp", "numpy", "onnxruntime", "tokenizers"} & sys.modules.keys()
         assert not heavy, heavy

@@ -21,6 +21,7 @@ from junto.domain.errors import (
     RateLimitedError,
     TimeLimitError,
 )
+from junto.domain.usage import Amount, Dimension
 from junto.providers.embeddings.choosing import choice_of
 from junto.providers.embeddings.served import Served
 from junto.providers.pipeline.circuit import Circuit
@@ -28,6 +29,10 @@ from junto.providers.wiring.wire import Patience, Wire
 from junto.security.secrets import Redactor
 from junto.settings.showing import secrets_in
 from junto.settings.tree import Settings
+from junto.storage.lazily import Lazily
+from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.usage import SqliteUsage
+from junto.telemetry.usage import UsageBook
 from tests.upstream import Json, Reply, Upstream
 
 KEY = "sk-never-to-be-seen-0000000000"
@@ -73,7 +78,7 @@ async def benched(*replies: Reply, failures: int = 100) -> AsyncIterator[Bench]:
             pauses.append(seconds)
 
         circuit, patience = Circuit("openai", failures), Patience(read=0.2)
-        embedder = Served(choice, wire, patience, 2, circuit, lambda _: 1.0, sleep)
+        embedder = Served(choice, wire, patience, 2, circuit, wait=lambda _: 1.0, sleep=sleep)
         yield Bench(upstream, embedder, pauses)
 
 
@@ -87,6 +92,22 @@ async def test_vectors_come_back_in_the_order_of_their_texts_and_of_length_one()
     assert request.path == "/v1/embeddings"
     assert request.headers["Authorization"] == f"Bearer {KEY}"
     assert request.body == {"model": "vectors-1", "input": ["a", "b"]}
+
+
+async def test_what_they_take_is_noted_if_the_provider_tells() -> None:
+    told = Reply(body={"data": [{"embedding": [3, 4]}], "usage": {"prompt_tokens": 7}})
+    odd = Reply(body={"data": [{"embedding": [3, 4]}], "usage": "much"})
+    async with benched(told, odd) as bench, contextlib.AsyncExitStack() as stack:
+        store = SqliteUsage(Lazily(lambda: Database.opened(None), stack))
+        bench.embedder.book = UsageBook(store)
+        for _ in range(2):
+            await bench.embedder.embed(["a"])
+        await bench.embedder.book.flush()
+
+        by = (Dimension.TOOL, Dimension.PROVIDER, Dimension.MODEL)
+        sums = await store.sums(by, 0, 2**40)
+    used = Amount(questions=2, input_tokens=7, unpriced=2)
+    assert sums == {("embeddings", "openai", "vectors-1"): used}
 
 
 async def test_its_dimension_is_told_by_the_first_vector() -> None:
@@ -211,7 +232,7 @@ async def test_it_is_opened_by_its_setting(tmp_path: Path) -> None:
         upstream = await stack.enter_async_context(Upstream.started())
         upstream.will(Reply(body=body))
 
-        embedder = embedder_of(settings_for(upstream), tmp_path, stack, Redactor(()))
+        embedder = embedder_of(settings_for(upstream), tmp_path, stack, Redactor(()), UsageBook())
 
         assert embedder
         assert [numbers(vector) for vector in await embedder.embed(["a"])] == [[1.0, 0.0]]
@@ -223,7 +244,7 @@ async def test_a_key_that_a_provider_repeats_is_not_told(tmp_path: Path) -> None
         settings = settings_for(upstream)
         upstream.will(Reply(status=400, body={"error": {"message": f"bad key {KEY}"}}))
         redactor = Redactor(secrets_in(settings))
-        embedder = embedder_of(settings, tmp_path, stack, redactor)
+        embedder = embedder_of(settings, tmp_path, stack, redactor, UsageBook())
         assert embedder
 
         with pytest.raises(JuntoError) as refused:

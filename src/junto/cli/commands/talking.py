@@ -1,4 +1,4 @@
-"""`junto chat`, `models` and `conversations`."""
+"""`junto chat`, `models`, `usage` and `conversations`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from junto.cli.options import junto, loaded_with, with_settings
+from junto.domain.errors import InvalidInputError
 
 
 @junto.command(short_help="Talk with a model in the terminal.")
@@ -51,6 +52,41 @@ def models(
     from junto.cli.models import models as listed
 
     listed(loaded_with(config, log_level), text, refresh=refresh, as_json=as_json)
+
+
+@junto.command(short_help="Show what was used, and what it cost.")
+@click.option(
+    "--by",
+    type=click.Choice(["day", "model", "tool", "caller"]),
+    help="One table instead of all.",
+)
+@click.option(
+    "--since",
+    "window",
+    metavar="WINDOW",
+    default="30d",
+    show_default=True,
+    help="From when on: today, a stretch such as 24h, 7d or 4w, or a day such as 2026-11-01.",
+)
+@click.option("--json", "form", flag_value="json", help="For programs.")
+@click.option("--csv", "form", flag_value="csv", help="For spreadsheets; by day unless --by says.")
+@with_settings
+def usage(
+    config: Path | None, log_level: str | None, window: str, by: str | None, form: str | None
+) -> None:
+    """Show calls, tokens and cost by day, model, tool and caller, and what is left of budgets.
+
+    Calls are those of tools, and of `junto chat`; a model's are the questions that it got. A +
+    after a cost says that some questions have no known price.
+    """
+    from junto.cli.usage import usage as told
+    from junto.telemetry.reports import beginning
+
+    try:
+        beginning(window, 0)
+    except InvalidInputError as error:
+        raise click.BadParameter(error.message, param_hint="--since") from None
+    told(loaded_with(config, log_level), window, by, form)
 
 
 @junto.group()

@@ -19,6 +19,8 @@ from junto.domain.errors import (
     ModelError,
     NotFoundError,
 )
+from junto.domain.questions import Usage
+from junto.domain.usage import Origin
 from junto.providers.dialects.openai import OpenAiCodec
 from junto.providers.embeddings.choosing import Choice
 from junto.providers.embeddings.texts import presentable
@@ -27,6 +29,7 @@ from junto.providers.pipeline.retry import backoff, pause_after
 from junto.providers.wiring.endpoints import embedding_endpoint
 from junto.providers.wiring.wire import Patience, Wire
 from junto.telemetry.logs import Log
+from junto.telemetry.usage import UsageBook
 
 _log = Log.of("providers")
 
@@ -37,15 +40,17 @@ _MOST_CHARACTERS = 64_000
 _LONGEST, _SHORTEST = 8000, 500
 # Most refuse to make a vector of nothing.
 _NOTHING = "."
+# They are made for all together, mostly in the background.
+_ORIGIN = Origin(tool="embeddings")
 
 
 @asynccontextmanager
 async def served(
-    choice: Choice, patience: Patience, retries: int, circuit: Circuit
+    choice: Choice, patience: Patience, retries: int, circuit: Circuit, book: UsageBook
 ) -> AsyncIterator[Embedder]:
     """Open the way to a provider, and close it at the end of the block."""
     async with Wire.opened() as wire:
-        yield Served(choice, wire, patience, retries, circuit)
+        yield Served(choice, wire, patience, retries, circuit, book)
 
 
 @dataclass(eq=False, slots=True)
@@ -57,6 +62,7 @@ class Served(Embedder):
     patience: Patience
     retries: int
     circuit: Circuit
+    book: UsageBook = field(default_factory=UsageBook)
     wait: Callable[[int], float] = backoff
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _dimension: int | None = field(default=None, init=False)
@@ -111,7 +117,16 @@ class Served(Embedder):
                 f"{route.provider} sent no vectors that can be used.", retryable=True
             ) from None
         self._measure(vectors)
+        self._noted(said)
         return vectors
+
+    def _noted(self, said: Any) -> None:
+        """Note what it took, if the provider tells; what that costs, it does not tell."""
+        told = said.get("usage") or {}
+        tokens = told.get("prompt_tokens") if isinstance(told, dict) else None
+        usage = Usage(input_tokens=tokens if isinstance(tokens, int) else 0)
+        route = self.choice.route
+        self.book.model_asked(_ORIGIN, (route.provider, route.model), usage, None, answered=True)
 
     def _measure(self, vectors: list[bytes]) -> None:
         found = {len(vector) // 4 for vector in vectors}

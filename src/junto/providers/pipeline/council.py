@@ -28,10 +28,9 @@ from junto.providers.pipeline.cache import AnswerCache, Cached
 from junto.providers.pipeline.checks import Checked
 from junto.providers.pipeline.circuit import Circuit, Guarded
 from junto.providers.pipeline.limits import Capped, Limited
-from junto.providers.pipeline.measure import Measured
+from junto.providers.pipeline.measure import Counters, Measured
 from junto.providers.pipeline.retry import Alternative, Falling, Retrying
 from junto.providers.provider import Provider
-from junto.telemetry.metrics import Metrics
 
 _MOST_PIPELINES = 256
 
@@ -57,7 +56,7 @@ class Council(Provider):
     catalog: Catalog
     adapter: Callable[[Offer], Provider]
     care: Care
-    metrics: Metrics
+    counters: Counters
     limiter: RateLimiter
     ledger: Ledger
     cache: AnswerCache | None = None
@@ -82,14 +81,12 @@ class Council(Provider):
     def _pipeline(self, offer: Offer) -> Provider:
         if offer.route.dialect is Dialect.CLIENT:
             # Each client has its own: what one's model said, or how it failed, is no other's.
-            model = Measured(self.adapter(offer), self.metrics, offer.route.provider, offer.id)
-            return Checked(model, offer.capabilities, offer.id)
+            return Checked(self._measured(offer), offer.capabilities, offer.id)
         local = offer.route.dialect is Dialect.EMBEDDED
         name = offer.route.provider
         # Two servers may go by one provider's name, and only one of them be down.
         server = f"{name} {offer.route.base_url}"
-        asked: Provider = Measured(self.adapter(offer), self.metrics, name, offer.id)
-        asked = Capped(asked, self._place(server))
+        asked: Provider = Capped(self._measured(offer), self._place(server))
         if not local:
             asked = Limited(asked, self.limiter, offer.id, self._rate(offer), self.care.wait)
         asked = Retrying(asked, self.care.retries)
@@ -99,6 +96,15 @@ class Council(Provider):
             asked = Budgeted(asked, self.ledger, self.care.accounts, price, offer.id)
         asked = Checked(asked, offer.capabilities, offer.id)
         return Cached(asked, self.cache, f"{offer.id} {server}") if self.cache else asked
+
+    def _measured(self, offer: Offer) -> Provider:
+        return Measured(
+            self.adapter(offer),
+            self.counters,
+            offer.route.provider,
+            offer.id,
+            lambda: self.catalog.model(offer).price,
+        )
 
     def _rate(self, offer: Offer) -> Rate:
         usual = self.care.rate
