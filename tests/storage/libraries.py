@@ -27,6 +27,8 @@ from junto.storage.sqlite.vectors import VectorFiles
 
 ME, YOU = "me", "you"
 MODEL = Model("test", 3)
+# After everything.
+LATER = 2.0**40
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ async def test_a_file_is_made_for_its_owner_alone_and_brought_up_to_date_once(
         async with Sqlite.opened(path):
             pass
 
-    assert names(path) == ["0001_conversations", "0002_jobs", "0003_sessions", "0004_documents"]
+    assert names(path) == [each.name for each in migrations("junto.storage.sqlite")]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 

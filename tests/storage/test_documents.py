@@ -1,6 +1,7 @@
 """What every store of documents must do, in a file, in memory and in PostgreSQL."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,6 +22,7 @@ from junto.domain.documents import (
 from junto.domain.messages import Message
 from junto.storage.words import phrases
 from tests.storage.libraries import (
+    LATER,
     ME,
     MODEL,
     YOU,
@@ -326,10 +328,27 @@ async def test_another_model_has_its_own_vectors(library: Library) -> None:
     assert await library.vectors.left(other) == 1
     assert await by_meaning(library, vector(1, 0), model=other) == ["a"]
     await library.vectors.place(other, {two: vector(0, 1)})
-    await library.vectors.settle(other)
+    await library.vectors.settle(other, LATER)
     assert await by_meaning(library, vector(0, 1), model=other) == ["b", "a"]
     assert await by_meaning(library, vector(1, 0, 0)) == []
     assert await library.vectors.left(MODEL) == 2
+
+
+async def test_vectors_of_a_model_that_somebody_uses_are_not_dropped(library: Library) -> None:
+    other, now = Model("other", 2), time.time()
+    await library.documents.keep([entry("a", "one")])
+    [one] = await keys(library, "one")
+    await library.vectors.place(MODEL, {one: vector(1, 0, 0)})
+    await library.vectors.place(other, {one: vector(1, 0)})
+
+    await library.vectors.settle(other, now - 60)
+    assert await library.vectors.left(MODEL) == 0  # they are new
+    await library.vectors.use(MODEL, now + 1000)
+    await library.vectors.settle(other, now + 900)
+    assert await library.vectors.left(MODEL) == 0
+    await library.vectors.settle(other, now + 1001)
+    assert await library.vectors.left(MODEL) == 1
+    assert await library.vectors.left(other) == 0
 
 
 async def test_a_document_that_changes_keeps_the_vectors_of_what_stays(library: Library) -> None:

@@ -9,7 +9,16 @@ from junto.domain.conversations import Conversation, Said
 from junto.domain.documents import Model, Scope
 from junto.domain.errors import InputOutputError
 from junto.domain.messages import Message
-from tests.storage.libraries import ME, MODEL, YOU, entry, message_entry, on_postgres, vector
+from tests.storage.libraries import (
+    LATER,
+    ME,
+    MODEL,
+    YOU,
+    entry,
+    message_entry,
+    on_postgres,
+    vector,
+)
 
 
 async def test_a_server_without_vectors_says_what_to_do_and_finds_words(postgres_url: str) -> None:
@@ -59,7 +68,7 @@ async def test_what_belongs_to_a_model_goes_with_it(postgres_url: str) -> None:
         await library.vectors.place(Model("old", 3), {1: vector(1, 0, 0)})
         await library.vectors.place(MODEL, {1: vector(1, 0, 0)})
 
-        await library.vectors.settle(MODEL)
+        await library.vectors.settle(MODEL, LATER)
 
         with psycopg.connect(postgres_url) as server:
             indexes = "SELECT indexname FROM pg_indexes WHERE indexname LIKE 'vectors_of_%'"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from junto.domain.documents import Model, Scope
 from junto.domain.errors import InputOutputError
 from junto.storage.sqlite.vectors import products
-from tests.storage.libraries import ME, Library, entry, on_sqlite
+from tests.storage.libraries import LATER, ME, Library, entry, on_sqlite
 
 MODEL = Model("random", 32)
 MINE = Scope(owner=ME)
@@ -63,7 +63,7 @@ async def test_an_index_finds_nearly_what_comparing_all_finds(
     questions = rows(20, seed=2)
     exact = [await found(library, question.tobytes()) for question in questions]
 
-    await library.vectors.settle(MODEL)
+    await library.vectors.settle(MODEL, LATER)
     quick = [await found(library, question.tobytes()) for question in questions]
 
     assert [path.name for path in places(tmp_path) if path.name.startswith("graph-")] == [
@@ -79,7 +79,7 @@ async def test_an_index_finds_nearly_what_comparing_all_finds(
 
 async def test_what_comes_after_an_index_is_found_too(library: Library) -> None:
     await filled(library, 0, COUNT)
-    await library.vectors.settle(MODEL)
+    await library.vectors.settle(MODEL, LATER)
 
     later = await filled(library, COUNT, 50, seed=3)
 
@@ -88,7 +88,7 @@ async def test_what_comes_after_an_index_is_found_too(library: Library) -> None:
 
 async def test_everything_can_be_found_through_an_index(library: Library) -> None:
     keys = await filled(library, 0, COUNT)
-    await library.vectors.settle(MODEL)
+    await library.vectors.settle(MODEL, LATER)
 
     everything = await found(library, rows(1, seed=4)[0].tobytes(), COUNT + 10)
 
@@ -142,7 +142,7 @@ async def test_what_was_deleted_goes_from_the_files_in_the_end(
         await library.documents.forget(ME, [f"d{n}" for n in range(2500)])
         left = await filled(library, 3000, 1, seed=6)
 
-        await library.vectors.settle(MODEL)
+        await library.vectors.settle(MODEL, LATER)
 
         assert sum(path.stat().st_size for path in places(tmp_path)) < before / 4
         assert await found(library, rows(1, seed=6)[0].tobytes(), 1) == left
@@ -157,7 +157,7 @@ async def test_another_process_sees_a_new_generation(tmp_path: Path) -> None:
         wanted = rows(3000)[2999].tobytes()
         before = await found(other, wanted, 1)
         await one.documents.forget(ME, [f"d{n}" for n in range(2500)])
-        await one.vectors.settle(MODEL)
+        await one.vectors.settle(MODEL, LATER)
 
         assert await found(other, wanted, 1) == before
 
@@ -205,7 +205,7 @@ async def test_a_model_that_comes_back_begins_anew(library: Library, tmp_path: P
         await library.vectors.place(
             model, {each.key: made[place].tobytes() for place, each in enumerate(left)}
         )
-        await library.vectors.settle(model)
+        await library.vectors.settle(model, LATER)
         matches = await library.search.by_meaning(MINE, model, made[3].tobytes(), 100)
 
         assert len(left) == len(matches) == 20
@@ -223,7 +223,7 @@ async def test_an_index_that_knows_more_than_this_process_is_used_as_far_as_it_g
         wanted = rows(200)[7].tobytes()
         assert await found(one, wanted, 1) == [keys[7]]
         await filled(other, 200, 300, seed=3)
-        await other.vectors.settle(MODEL)
+        await other.vectors.settle(MODEL, LATER)
         await other.documents.forget(ME, [f"d{n}" for n in range(200, 500)])
 
         assert await found(one, wanted, 1) == [keys[7]]

@@ -225,8 +225,12 @@ class VectorStore(Protocol):
         """Keep vectors, by the key of their passage; those of passages that are gone are not."""
         ...
 
-    async def settle(self, model: Model) -> None:
-        """Drop the vectors of all other models, and make searching these quick."""
+    async def use(self, model: Model, now: float) -> None:
+        """Note that a model is in use, if it has vectors."""
+        ...
+
+    async def settle(self, model: Model, before: float) -> None:
+        """Drop what other models made that nobody has used since, and make searching quick."""
         ...
 
     async def hold(self, holder: str, until: float, now: float) -> bool:

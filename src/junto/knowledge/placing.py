@@ -20,6 +20,8 @@ _LEASE, _MOMENT = 30.0, 1.0
 _LOOK_AGAIN = 2.0
 # After a failure, and in case another process has put something in.
 _PAUSE = 300.0
+# Servers of one database may have different models; what one of them uses, none of them drops.
+_DISUSED = 86_400.0
 # A start has better things to do.
 _BEFORE = 5.0
 
@@ -56,11 +58,12 @@ class Placing:
         """
         model = await self.embedder.model()
         store = await asyncio.to_thread(self.open_store)  # it may import a library
+        await store.use(model, time.time())
         begun = await store.left(model)
         if begun > 0:
             try:
                 await self._place(model, store, begun, told)
-                await store.settle(model)
+                await store.settle(model, time.time() - _DISUSED)
             finally:
                 await self._let_go(store)
         return max(0, begun)

@@ -28,7 +28,8 @@ SELECT there.key, %(embedder)s, new.vector::halfvec
 FROM there JOIN unnest(%(keys)s::bigint[], %(vectors)s::text[]) AS new (key, vector) USING (key)
 ON CONFLICT DO NOTHING
 """
-_OTHERS = "SELECT key FROM embedders WHERE key <> %s"
+_DISUSED = "SELECT key FROM embedders WHERE key <> %s AND used < %s"
+_USE = "UPDATE embedders SET used = greatest(used, %s) WHERE name = %s AND dimension = %s"
 _DROP = """
 DELETE FROM vectors WHERE (passage, embedder) IN (
     SELECT passage, embedder FROM vectors WHERE embedder = ANY(%s) FOR UPDATE SKIP LOCKED
@@ -79,11 +80,16 @@ class PostgresVectors(VectorStore):
             await db.execute(_PLACE, new)
 
     @override
-    async def settle(self, model: Model) -> None:
+    async def use(self, model: Model, now: float) -> None:
+        async with (await self.database()).transaction() as db:
+            await db.execute(_USE, (now, model.name, model.dimension))
+
+    @override
+    async def settle(self, model: Model, before: float) -> None:
         database = await self.database()
         number = await numbered(database, model)
         async with database.transaction() as db:
-            rows = await (await db.execute(_OTHERS, (number,))).fetchall()
+            rows = await (await db.execute(_DISUSED, (number, before))).fetchall()
             others = [row["key"] for row in rows]
             if others:
                 await db.execute(_DROP, (others,))

@@ -24,7 +24,10 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (passage, embedder)
 ) WITH (toast_tuple_target = 8160)
 """
-_ADD = "INSERT INTO embedders (name, dimension) VALUES (%s, %s) RETURNING key"
+_ADD = """
+INSERT INTO embedders (name, dimension, used) VALUES (%s, %s, extract(epoch FROM now()))
+RETURNING key
+"""
 # Each model has an index of its own. It is there before its vectors are, and grows with them:
 # making it later would take minutes, in which nothing could be kept or deleted.
 _INDEX = """

@@ -24,6 +24,8 @@ _PLACE = """
 INSERT OR IGNORE INTO vectors (embedder, passage, vector)
 SELECT ?, key, ? FROM passages WHERE key = ?
 """
+_USE = "UPDATE embedders SET used = max(used, :now) WHERE name = :name AND dimension = :dimension"
+_DISUSED = "SELECT key FROM embedders WHERE key <> ? AND used < ?"
 _HOLD = """
 INSERT INTO leases (name, holder, held_until) VALUES ('vectors', :holder, :until)
 ON CONFLICT (name) DO UPDATE SET holder = :holder, held_until = :until
@@ -69,13 +71,19 @@ class SqliteVectors(VectorStore):
         await (await self.database()).write(write)
 
     @override
-    async def settle(self, model: Model) -> None:
+    async def use(self, model: Model, now: float) -> None:
+        values = {"name": model.name, "dimension": model.dimension, "now": now}
+        await (await self.database()).write(lambda db: db.execute(_USE, values))
+
+    @override
+    async def settle(self, model: Model, before: float) -> None:
         database = await self.database()
 
         def write(db: sqlite3.Connection) -> None:
-            own = (_embedder_key(db, model),)
-            db.execute("DELETE FROM vectors WHERE embedder <> ?", own)
-            db.execute("DELETE FROM embedders WHERE key <> ?", own)
+            others = db.execute(_DISUSED, (_embedder_key(db, model), before)).fetchall()
+            keys = [(row["key"],) for row in others]
+            db.executemany("DELETE FROM vectors WHERE embedder = ?", keys)
+            db.executemany("DELETE FROM embedders WHERE key = ?", keys)
 
         await database.write(write)
         await database.read(lambda db: self.files().settle(db, model))
@@ -92,5 +100,5 @@ def _embedder_key(db: sqlite3.Connection, model: Model) -> int:
     """Return the key of a model, which is noted if it is new."""
     if found := embedder(db, model):
         return int(found["key"])
-    add = "INSERT INTO embedders (name, dimension) VALUES (?, ?) RETURNING key"
+    add = "INSERT INTO embedders (name, dimension, used) VALUES (?, ?, unixepoch()) RETURNING key"
     return int(db.execute(add, (model.name, model.dimension)).fetchone()["key"])
