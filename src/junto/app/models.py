@@ -66,7 +66,7 @@ async def council_of(
         keepers = await _keepers(settings, stack)
         council = Council(
             catalog=catalog,
-            adapter=await stack.enter_async_context(adapters(_ways(settings, state))),
+            adapter=await stack.enter_async_context(adapters(ways_of(settings, state))),
             care=_care(settings),
             counters=Counters(counting.metrics, counting.book),
             limiter=keepers.limiter,
@@ -124,14 +124,15 @@ def _care(settings: Settings) -> "Care":
     )
 
 
-def _ways(settings: Settings, state: Path) -> "Ways":
+def ways_of(settings: Settings, state: Path) -> "Ways":
+    """Return what is needed to reach every model."""
     from junto.providers.opening import Ways
 
     return Ways(
         patience=patience_of(settings),
         bedrock=settings.providers.bedrock,
         vertex=settings.providers.vertex,
-        engine=_engine(settings, state),
+        engine=engine_of(settings, state),
     )
 
 
@@ -143,7 +144,8 @@ def patience_of(settings: Settings) -> "Patience":
     return Patience(connect=answers.connect, read=answers.silence, total=answers.timeout)
 
 
-def _engine(settings: Settings, state: Path) -> "EngineChoice | None":
+def engine_of(settings: Settings, state: Path) -> "EngineChoice | None":
+    """Return the engine of the embedded model, if it is wanted and installed."""
     if embedded_offer(settings.embedded) is None:
         return None
     from junto.providers.embedded.weights import Weights
@@ -177,6 +179,6 @@ async def refreshed_lists(
     known: dict[str, Access] = {access.provider: access for access in catalog.accesses}
 
     async def fetch(provider: str) -> Any:
-        return await fetched_list(known[provider])
+        return await fetched_list(known[provider].route(""))
 
     return await catalog.lists.refresh(fetch, providers)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import ConfigurationError
-from junto.providers.catalog.catalog import Access, Offer, Route
+from junto.providers.catalog.catalog import Offer, Route
 from junto.providers.catalog.known import KNOWN, Dialect
 from junto.providers.client import ClientModel
 from junto.providers.deferred import Deferred
@@ -19,7 +19,7 @@ from junto.providers.embedded.weights import Weights
 from junto.providers.provider import Provider
 from junto.providers.wiring.adapter import Adapter
 from junto.providers.wiring.clouds import Cloud, bedrock, vertex
-from junto.providers.wiring.endpoints import chat_endpoint, list_endpoint
+from junto.providers.wiring.endpoints import chat_endpoint, key_endpoint, list_endpoint
 from junto.providers.wiring.wire import Patience, Wire
 from junto.settings.tree import Bedrock, Vertex
 
@@ -117,11 +117,23 @@ async def _vertex(offer: Offer, ways: Ways) -> AsyncIterator[Provider]:
         yield Cloud(account, offer.capabilities, ways.patience)
 
 
-async def fetched_list(access: Access) -> Any:
+async def fetched_list(route: Route) -> Any:
     """Return what a provider says that it serves.
 
     Raises:
         JuntoError: it does not say.
     """
     async with Wire.opened() as wire:
-        return await wire.document(list_endpoint(access.route("")), _LIST_PATIENCE)
+        return await wire.document(list_endpoint(route), _LIST_PATIENCE)
+
+
+async def proven_list(route: Route) -> Any:
+    """Return the same, once the provider has accepted the key; both cost nothing.
+
+    Raises:
+        JuntoError: it does not accept the key, or does not say.
+    """
+    if proof := key_endpoint(route):
+        async with Wire.opened() as wire:
+            await wire.document(proof, _LIST_PATIENCE)
+    return await fetched_list(route)

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
-from junto.domain.errors import ConfigurationError, InputOutputError
+from junto.domain.errors import ConfigurationError, InputOutputError, SecurityError
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -39,6 +39,26 @@ async def connected(url: str) -> AsyncIterator["Redis"]:
         raise ConfigurationError("redis.url takes redis://, rediss:// or unix://.") from None
     async with Redis.from_pool(pool) as redis:
         yield redis
+
+
+async def version(url: str) -> str:
+    """Return which Redis answers at `url`.
+
+    Raises:
+        ConfigurationError: the driver is not installed, or `url` is none.
+        SecurityError: it does not let us in.
+        InputOutputError: nobody answers there.
+    """
+    async with connected(url) as redis:
+        from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
+
+        try:
+            found = await redis.info("server")
+        except (AuthenticationError, NoPermissionError):
+            raise SecurityError("Redis refuses the user or the password.") from None
+        except (RedisError, OSError) as error:
+            raise InputOutputError(f"Redis does not answer ({type(error).__name__}).") from None
+    return str(found["redis_version"])
 
 
 @contextlib.contextmanager

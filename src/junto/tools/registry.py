@@ -1,5 +1,6 @@
 """The tools on offer: found by name, checked, run, and answered in the protocol's shape."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -92,6 +93,11 @@ class Registry:
     def names(self) -> list[str]:
         """Return the names of the tools on offer."""
         return [offer.tool.name for offer in self._listed]
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        """Return how many tools of each group are on offer."""
+        return Counter(str(offer.tool.group) for offer in self._listed)
 
     def definitions(self) -> list[dict[str, Any]]:
         """Return every tool as the protocol describes it."""

@@ -43,10 +43,17 @@ def config_check(config: Path | None, log_level: str | None) -> None:
 
 
 @junto.command(short_help="Check what could be wrong, and how to mend it.")
+@click.option("--online", is_flag=True, help="Ask providers whether they accept the keys, too.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every value and every tool, too.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_settings
-def doctor(config: Path | None, log_level: str | None, *, as_json: bool) -> None:
-    """Check everything that could be wrong, and say how to mend it."""
-    from junto.cli.doctor import examine
+def doctor(config: Path | None, log_level: str | None, **wishes: bool) -> None:
+    """Check everything that could be wrong, and say how to mend it.
 
-    sys.exit(examine(lambda: loaded_with(config, log_level), config, as_json=as_json))
+    Nothing is changed. No provider is asked without --online, and then for what costs nothing. The
+    exit code is 0 if all is well or merely to be looked at, 1 if something is broken, and 2 if the
+    configuration cannot be used.
+    """
+    from junto.cli.doctor.visiting import examine
+
+    sys.exit(examine(lambda: loaded_with(config, log_level), config, **wishes))

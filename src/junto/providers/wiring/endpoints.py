@@ -34,6 +34,12 @@ def list_endpoint(route: Route) -> Endpoint:
     )
 
 
+def key_endpoint(route: Route) -> Endpoint | None:
+    """Return where a provider tells for nothing whether it accepts a key, if its list does not."""
+    # OpenRouter shows its list to everybody.
+    return _endpoint(route, "key") if route.provider == "openrouter" else None
+
+
 def _endpoint(route: Route, path: str) -> Endpoint:
     # Some addresses end in a query, as Azure's ?api-version=…; the path goes before it.
     parts = urlsplit(route.base_url or "")

@@ -1,0 +1,86 @@
+"""Looking at a SQLite file without changing it."""
+
+import sqlite3
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+from junto.domain.errors import InputOutputError
+from junto.storage.migrations import migrations, missing
+from junto.storage.sights import Sight
+from junto.storage.sqlite.database import Database
+
+_BUSY_SECONDS = 2.0
+# So many steps of SQLite's machine lie between two looks at the clock.
+_STEPS = 100_000
+
+
+def look(path: Path, seconds: float) -> Sight | None:
+    """Return how the file at `path` is, or None if there is none.
+
+    Looking through all of a large file takes long; after so many seconds that is left.
+
+    Raises:
+        InputOutputError: it cannot be read, is damaged, or is no database of ours.
+        ConfigurationError: it was made by a newer Junto.
+    """
+    if not path.exists():
+        return None
+    try:
+        with closing(_opened(path)) as connection:
+            done = _done(connection, path)
+            pending = missing(migrations(__package__), done)
+            return Sight(
+                server=f"SQLite {sqlite3.sqlite_version}",
+                latest=max(done, default=None),
+                pending=tuple(migration.name for migration in pending),
+                size=path.stat().st_size,
+                whole=_is_whole(connection, path, seconds),
+            )
+    except (sqlite3.Error, OSError) as error:
+        raise InputOutputError(f"{path} cannot be read: {error}.") from error
+
+
+async def rehearse(path: Path | None) -> None:
+    """Bring a copy of the file at `path`, or a new one, up to date, and throw it away.
+
+    Raises:
+        JuntoError: that does not work.
+    """
+    with tempfile.TemporaryDirectory(prefix="junto-") as folder:
+        copy = Path(folder) / "junto.db"
+        if path:
+            with closing(_opened(path)) as source, closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+        async with Database.opened(copy):
+            pass
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", _BUSY_SECONDS, uri=True)
+
+
+def _done(connection: sqlite3.Connection, path: Path) -> list[str]:
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+    if "migrations" in tables:
+        return [row[0] for row in connection.execute("SELECT name FROM migrations")]
+    if tables:
+        raise InputOutputError(f"{path} is another program's database.")
+    return []
+
+
+def _is_whole(connection: sqlite3.Connection, path: Path, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+    try:
+        [first] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        return False
+    finally:
+        connection.set_progress_handler(None, 0)
+    if first != "ok":
+        raise InputOutputError(f"{path} is damaged: {' '.join(first.split())}.")
+    return True
