@@ -118,7 +118,7 @@ def test_doctor_says_how_claude_code_stands(tmp_path: Path) -> None:
     def line(**more: str) -> dict[str, str]:
         environment = clean_environment(tmp_path, **more)
         with child(junto("doctor", "--json"), environment, tmp_path) as doctor:
-            findings = json.loads(doctor.finish()[1])
+            findings = json.loads(doctor.finish()[1])["findings"]
         return next(each for each in findings if each["check"] == "Claude Code")
 
     assert line(ANTHROPIC_API_KEY="k")["state"] == "ok"

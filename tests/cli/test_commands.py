@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from junto import __version__
-from junto.cli.doctor import examine
-from junto.settings import load
-from tests.clients import HANDSHAKE, SECONDS, HttpClient, clean_environment, junto, request
+from tests.clients import HANDSHAKE, SECONDS, clean_environment, junto, request
 
 
 def run(home: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -175,84 +173,6 @@ def test_a_person_at_the_terminal_is_told_what_this_is(tmp_path: Path) -> None:
     os.close(theirs)
 
 
-def test_doctor_finds_a_healthy_house(tmp_path: Path) -> None:
-    port = str(_free_port())
-    done = run(tmp_path, "doctor", JUNTO_HTTP_PORT=port, JUNTO_MODELS='[{"id":"m"}]')
-
-    assert done.returncode == 0, done.stdout
-    for line in (
-        "✓ Python: 3.",
-        "✓ configuration: no file",
-        "✓ models: 2 can be asked, m is the default",
-        f"✓ port: 127.0.0.1:{port} is free",
-        "✓ stdio: `junto mcp` answers with 23 tools",
-    ):
-        assert line in done.stdout
-
-
-def test_doctor_names_what_is_wrong_and_the_fix(tmp_path: Path, served: HttpClient) -> None:
-    (tmp_path / "file").touch()
-    variables = {
-        "JUNTO_HTTP_PORT": str(served.port),
-        "JUNTO_LOGGING_OUTPUT": "files",
-        "JUNTO_LOGGING_DIRECTORY": str(tmp_path / "file" / "x"),
-        "JUNTO_MODELS": '[{"id":"m"}]',
-        "JUNTO_DEFAULT_MODEL": "n",
-        "JUNTO_TYPO": "1",
-    }
-
-    done = run(tmp_path, "doctor", "--json", **variables)
-
-    findings = {(f["check"], f["state"]): f for f in json.loads(done.stdout)}
-    assert done.returncode == 1
-    assert findings["logs", "broken"]["fix"].endswith("logging.directory.")
-    assert "There is no model n." in findings["models", "broken"]["detail"]
-    assert f"is held by Junto {__version__}" in findings["port", "warning"]["detail"]
-    assert "JUNTO_TYPO" in findings["configuration", "warning"]["detail"]
-
-
-def test_doctor_stops_at_a_broken_configuration(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JUNTO_HTTP_PORT", "many")
-
-    code = examine(load, as_json=False)
-
-    assert code == 1
-    assert "✗ configuration: JUNTO_HTTP_PORT='many'" in capsys.readouterr().out
-
-
-def test_doctor_recognises_a_stranger_on_the_port_and_a_server_that_cannot_start(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = tmp_path / "named.yaml"
-    config.write_text("tools: {disabled: [nothing_of_ours]}")
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        port = holder.getsockname()[1]
-
-        code = examine(
-            lambda: load({"http.port": port}, config=config, home=tmp_path), config, as_json=True
-        )
-
-    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
-    assert code == 1
-    assert "another program" in findings["port"]["detail"]
-    assert findings["stdio"]["state"] == "broken"
-    assert findings["models"]["state"] == "warning"
-
-
-def test_doctor_says_why_an_address_cannot_be_had(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    examine(
-        lambda: load({"http.host": "192.0.2.5"}, home=tmp_path, directory=tmp_path), as_json=True
-    )
-
-    port = next(f for f in json.loads(capsys.readouterr().out) if f["check"] == "port")
-    assert port["state"] == "broken"
-    assert "cannot be had" in port["detail"]
-
-
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
@@ -342,8 +262,3 @@ def test_instructions_name_only_what_is_offered(tmp_path: Path) -> None:
     instructions = json.loads(done.stdout)["result"]["instructions"]
     assert "list_models" in instructions
     assert "get_env" not in instructions
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

@@ -50,13 +50,14 @@ async def version(url: str) -> str:
         InputOutputError: nobody answers there.
     """
     async with connected(url) as redis:
-        from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
+        from redis.exceptions import AuthenticationError, RedisError
 
         try:
             found = await redis.info("server")
-        except (AuthenticationError, NoPermissionError):
-            raise SecurityError("Redis refuses the user or the password.") from None
         except (RedisError, OSError) as error:
+            # The driver has a class for this, but not for all servers.
+            if isinstance(error, AuthenticationError) or "password" in str(error):
+                raise SecurityError("Redis refuses the user or the password.") from None
             raise InputOutputError(f"Redis does not answer ({type(error).__name__}).") from None
     return str(found["redis_version"])
 

@@ -6,7 +6,6 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from junto.cli.doctor.findings import Case
 
@@ -55,7 +54,7 @@ async def _kept(
         return
     from junto.work.processes import Task, kept
 
-    folder = os.open(Path.cwd(), os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     task = Task(
         command=command,
         directory=folder,

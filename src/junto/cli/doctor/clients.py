@@ -18,7 +18,11 @@ _URLS = ("url", "httpUrl", "serverUrl")
 
 def configured(_case: Case) -> Iterator[Finding]:
     """Look at every client that is on this machine."""
-    machine = Machine.here()
+    try:
+        machine = Machine.here()
+    except FileNotFoundError:
+        yield warning("clients", "not looked at: the folder you stand in is gone", "`cd` elsewhere")
+        return
     here = [client for client in CLIENTS if _is_here(client, machine)]
     if not here:
         names = ", ".join(client.title for client in CLIENTS)

@@ -73,10 +73,17 @@ def quiet(loaded: Loaded) -> Loaded:
     return replace(loaded, settings=loaded.settings.model_copy(update={"logging": logging}))
 
 
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # somebody has removed it
+        return None
+
+
 def roots(case: Case) -> Iterator[Finding]:
     """Tell beneath which folders tools may reach, and whether that is too much."""
     chosen = case.settings.tools.roots
-    here = Path.cwd()
+    here = _here()
     if chosen:
         gone = [str(folder) for folder in chosen if not folder.is_dir()]
         if gone:
@@ -84,6 +91,8 @@ def roots(case: Case) -> Iterator[Finding]:
             yield warning("roots", detail, "Make it, or correct tools.roots.")
         else:
             yield ok("roots", ", ".join(map(str, chosen)))
+    elif here is None:
+        yield warning("roots", "the folder you stand in is gone", "Go to another with `cd`.")
     elif here in (Path(here.anchor), Path.home()):
         which = "your home" if here == Path.home() else "the whole disk"
         yield warning(

@@ -41,7 +41,7 @@ def _folder(check: str, folder: Path, setting: str) -> Iterator[Finding]:
         yield broken(check, f"{folder}: nothing can be written: {error.strerror}", fix)
         return
     free = shutil.disk_usage(there).free
-    yield _room(check, folder, free, there == folder)
+    yield room(check, folder, free, there=there == folder)
     if there == folder:
         yield from _seen(check, folder)
 
@@ -51,7 +51,8 @@ def _around(folder: Path) -> Path:
     return next(parent for parent in folder.absolute().parents if parent.exists())
 
 
-def _room(check: str, folder: Path, free: int, there: bool) -> Finding:  # noqa: FBT001 - of a pair
+def room(check: str, folder: Path, free: int, *, there: bool) -> Finding:
+    """Tell how much fits into a folder."""
     told = f"{folder}{'' if there else ' (made at the first use)'}"
     detail = f"{told}: {free / _GIGABYTE:,.1f} GB free"
     if free < _LITTLE:

@@ -70,9 +70,10 @@ def keys(case: Case) -> Iterator[Finding]:
 def _key(case: Case, access: "Access") -> Finding:
     name = access.provider
     setting = f"providers.{name}.{'api_key' if access.api_key else 'base_url'}"
-    source = _from(case.loaded.origins[setting])
+    origin = case.loaded.origins[setting]
+    source = _from(origin)
     if odd := _oddity(access):
-        return broken(name, f"the key {source} {odd}", f"Set it anew {source}, without that.")
+        return broken(name, f"the key {source} {odd}", f"Set {_place(origin, setting)} right.")
     if not case.online:
         return ok(name, f"{'key' if access.api_key else 'address'} {source}; {_NOT_TRIED}")
     return _asked(case, name, access.route(""), source)
@@ -92,7 +93,11 @@ def _oddity(access: "Access") -> str:
 
 
 def _from(origin: Origin) -> str:
-    return f"from {origin.name}" if origin.name else "by default"
+    return f"from {origin.name}"
+
+
+def _place(origin: Origin, setting: str) -> str:
+    return f"{setting} in {origin.name}" if origin.kind == "file" else origin.name
 
 
 def addresses(case: Case) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Findings for people, as they come, and for programs, at the end."""
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -32,12 +33,20 @@ def _sits(stream: Any) -> bool:
     return bool(stream and stream.isatty())
 
 
+def _styled(text: str, **style: Any) -> str:
+    # Terminals' own conventions, no settings of ours.
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain else click.style(text, **style)
+
+
+def _sayable(text: str) -> str:
+    """Return what standard output can say of a text."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
 def _takes(text: str) -> bool:
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return _sayable(text) == text
 
 
 @dataclass(slots=True)
@@ -54,7 +63,7 @@ class Teller:
     def begins(self, check: Check) -> None:
         """Say what is being looked at, where somebody waits for it."""
         if _sits(sys.stderr) and (self.as_json or _sits(sys.stdout)):
-            click.secho(f"\r\x1b[K  … {check.name}", nl=False, err=True, dim=True)
+            click.echo(f"\r\x1b[K  … {check.name}", nl=False, err=True)
             self._waits = True
 
     def tell(self, check: Check, finding: Finding) -> None:
@@ -76,7 +85,7 @@ class Teller:
 
     def _presentable(self, finding: Finding) -> Finding:
         def said(text: str) -> str:
-            return harmless(" ".join(self.clean(text).split()))
+            return _sayable(harmless(" ".join(self.clean(text).split())))
 
         return Finding(
             finding.check, finding.state, said(finding.detail), said(finding.fix), finding.facts
@@ -84,10 +93,10 @@ class Teller:
 
     def _show(self, check: Check, finding: Finding) -> None:
         if check.group != self._group:
-            click.secho(f"{chr(10) if self._group else ''}{check.group}", bold=True)
+            click.echo(f"{chr(10) if self._group else ''}{_styled(check.group, bold=True)}")
             self._group = check.group
         marks = _MARKS if _takes("".join(_MARKS.values())) else _PLAIN_MARKS
-        mark = click.style(marks[finding.state], fg=_COLOURS[finding.state], bold=True)
+        mark = _styled(marks[finding.state], fg=_COLOURS[finding.state], bold=True)
         name = f"{finding.check:<{_NAME}} "
         # A name that is too long for its column takes some of the first line.
         head, *rest = _lines(finding.detail, name[_NAME + 1 :])
@@ -97,7 +106,7 @@ class Teller:
         for line in (*rest, *fix):
             click.echo(f"{_INDENT}{line}")
         for line in self._more(finding.facts) if self.verbose else ():
-            click.secho(f"{_INDENT}{line}", dim=True)
+            click.echo(_styled(f"{_INDENT}{line}", dim=True))
 
     def _more(self, facts: Mapping[str, Any]) -> Iterator[str]:
         for name, fact in facts.items():
@@ -145,7 +154,7 @@ def _sum(counts: Mapping[State, int]) -> str:
         ("broken", "broken"),
     )
     said = [
-        click.style(f"{counts[state]} {word}", fg=_COLOURS[state] if state != "ok" else None)
+        _styled(f"{counts[state]} {word}", fg=_COLOURS[state])
         for state, word in words
         if counts.get(state) or state == "ok"
     ]

@@ -110,10 +110,10 @@ def _reported() -> Iterator[None]:
             raise ConfigurationError(
                 "database.url takes an address such as postgresql://user@host/name."
             ) from None
-        raise InputOutputError(f"The server could not do it ({error.sqlstate}).") from None
+        raise InputOutputError(f"PostgreSQL could not do it ({error.sqlstate}).") from None
     except psycopg.Error as error:
         said = str(error).lower()
         reason = next((ours for theirs, ours in _REASONS.items() if theirs in said), None)
         if reason is None:
             reason = error.sqlstate or type(error).__name__
-        raise InputOutputError(f"The server cannot be used: {reason}.") from None
+        raise InputOutputError(f"PostgreSQL cannot be used: {reason}.") from None
