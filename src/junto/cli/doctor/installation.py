@@ -38,7 +38,7 @@ _EXTRAS = {
 }
 
 
-def python(_case: Case) -> Iterator[Finding]:
+def python(_case: Case | None) -> Iterator[Finding]:
     """Tell which Python and which Junto this is, and whether `junto` means this one."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield ok("Python", f"{version}, at {sys.executable}")

@@ -19,6 +19,7 @@ from junto.settings.loading import Origin
 if TYPE_CHECKING:
     from junto.providers.catalog.catalog import Access, Catalog, Offer, Route
 
+_EMBED = "set embedded.enabled: true"
 _NOT_TRIED = "not tried; --online asks"
 # Whose a key is, by how it begins, for those who have put one in another's place.
 _BEGINNINGS = {"sk-ant-": "anthropic", "sk-or-": "openrouter", "AIza": "gemini"}
@@ -31,7 +32,10 @@ def default(case: Case) -> Iterator[Finding]:
         chosen = catalog.find()
     except NotFoundError as error:
         fix = "Set default_model to one that `junto models` lists, or leave it unset."
-        yield broken("default model", error.message, fix if catalog.preferred else "Do either.")
+        if catalog.default is None:
+            embed = "`pip install 'junto[embedded]'`" if case.settings.embedded.enabled else _EMBED
+            fix = f"Set a provider's key, such as ANTHROPIC_API_KEY, or {embed}."
+        yield broken("default model", error.message.partition(" Set ")[0], fix)
         return
     yield _default(catalog, chosen)
     if case.settings.budget.limit is not None and catalog.model(chosen).price is None:

@@ -11,6 +11,7 @@ from junto.telemetry.logs import Log
 
 _log = Log.of("doctor")
 
+_MEND = "Mend that; --log-level debug may tell more."
 _AGAIN = "Run it again with --log-level debug, and report what it prints."
 
 
@@ -59,7 +60,7 @@ def _look(check: Check, case: Case, tell: Callable[[Finding | None], None]) -> N
             tell(finding)
     except JuntoError as error:
         _log.debug("check failed", check=check.name, reason=error.message)
-        tell(broken(check.name, error.message, _AGAIN))
+        tell(broken(check.name, error.message, _MEND))
     except Exception as error:  # noqa: BLE001 - a check that fails must not stop the others
         _log.crash("check crashed", error, check=check.name)
         tell(broken(check.name, f"the check itself failed ({type(error).__name__})", _AGAIN))

@@ -22,7 +22,7 @@ def database(case: Case) -> Iterator[Finding]:
     try:
         sight = asyncio.run(trying.database(settings))
     except ConfigurationError as error:
-        yield broken("database", error.message, "Update Junto, or choose another database.")
+        yield broken("database", error.message, "Do that, or choose another database.")
         return
     except JuntoError as error:
         yield broken("database", error.message, _mended(case))
@@ -94,6 +94,8 @@ def redis(case: Case) -> Iterator[Finding]:
 
     try:
         version = asyncio.run(redis_version(case.settings))
+    except ConfigurationError as error:
+        yield broken("Redis", error.message, "Do that, or unset redis.url.")
     except JuntoError as error:
         fix = "See that it runs and that redis.url is right, or unset redis.url."
         yield broken("Redis", error.message, fix)

@@ -1,5 +1,6 @@
 """Findings for people, as they come, and for programs, at the end."""
 
+import contextlib
 import json
 import os
 import re
@@ -60,6 +61,14 @@ class Teller:
     _group: str = field(default="", init=False)
     _waits: bool = field(default=False, init=False)
 
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Leave the terminal as it should be, also when somebody has heard enough."""
+        try:
+            yield
+        finally:
+            self._clear()
+
     def begins(self, check: Check) -> None:
         """Say what is being looked at, where somebody waits for it."""
         if _sits(sys.stderr) and (self.as_json or _sits(sys.stdout)):
@@ -75,7 +84,6 @@ class Teller:
 
     def ends(self) -> Counter[State]:
         """Sum up, and return how many there are of each state."""
-        self._clear()
         counts: Counter[State] = Counter(finding.state for _, finding in self._found)
         if self.as_json:
             click.echo(json.dumps(self._facts(counts), indent=2))
@@ -110,7 +118,14 @@ class Teller:
 
     def _more(self, facts: Mapping[str, Any]) -> Iterator[str]:
         for name, fact in facts.items():
-            yield from _lines(harmless(self.clean(f"{name}: {spelled(fact)}")), "", "  ")
+            match fact:
+                case {"value": value, "origin": origin}:
+                    text = f"{name}: {spelled(value)} ({origin})"
+                case list():
+                    text = f"{name}: {', '.join(map(str, fact)) or 'none'}"
+                case _:
+                    text = f"{name}: {spelled(fact)}"
+            yield from _lines(_sayable(harmless(self.clean(text))), "", "  ")
 
     def _facts(self, counts: Mapping[State, int]) -> dict[str, Any]:
         states: tuple[State, ...] = ("broken", "warning", "ok")

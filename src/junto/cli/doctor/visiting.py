@@ -74,8 +74,8 @@ def examine(
     teller = Teller(_cleaner(loaded.settings), as_json, verbose)
     rounds = Rounds(CHECKS, teller.begins)
     level = loaded.settings.logging.level or "critical"
-    with logging_to(Sinks(level), Redactor(secrets_in(loaded.settings))):
-        unusable = False
+    unusable = False
+    with teller.listening(), logging_to(Sinks(level), Redactor(secrets_in(loaded.settings))):
         for check, finding in rounds.of(Case(loaded, config, online)):
             teller.tell(check, finding)
             unusable |= check.group == CONFIGURATION and finding.state == "broken"
@@ -89,6 +89,8 @@ def examine(
 
 
 def _unusable(error: JuntoError, teller: Teller) -> int:
+    for finding in installation.python(None):
+        teller.tell(CHECKS[0], finding)
     check = Check(CONFIGURATION, "configuration", lambda _case: iter(()))
     fix = "Mend it, then run this again: nothing else can be looked at before."
     for line in error.message.splitlines():
