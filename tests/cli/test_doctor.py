@@ -81,14 +81,13 @@ def test_without_the_embedded_models_that_is_said_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent(monkeypatch, "xllamacpp", "onnxruntime")
-    monkeypatch.delitem(sys.modules, "junto.providers.embeddings.network", raising=False)
 
     [model] = embedded.engine(case(tmp_path))
     [vectors] = embedded.vectors(case(tmp_path))
     [wanted] = embedded.vectors(case(tmp_path, JUNTO_KNOWLEDGE_EMBEDDINGS="embedded"))
 
     assert (model.state, vectors.state, wanted.state) == ("ok", "warning", "broken")
-    for each in (model.fix, vectors.detail, wanted.detail):
+    for each in (model.fix, vectors.fix, wanted.fix):
         assert "pip install 'junto[embedded]'" in each
 
 

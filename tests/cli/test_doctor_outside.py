@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shlex
+import signal
 import socket
 import socketserver
 import sqlite3
@@ -243,7 +245,7 @@ def test_redis_tells_its_version_or_refuses(redis_socket: Path, tmp_path: Path) 
 
 
 REPLIES = {
-    "accepted": (LIST, "ok", "key accepted, 2 models; from OPENAI_API_KEY"),
+    "accepted": (LIST, "ok", "key accepted, 2 models; key from OPENAI_API_KEY"),
     "refused": (Reply(status=401, body={}), "broken", "refused: openai answered 401."),
     "refused as Gemini does": (
         Reply(status=400, body={}),
@@ -316,6 +318,7 @@ async def test_models_with_an_address_are_looked_for_there(tmp_path: Path) -> No
             {"id": "n", "baseUrl": upstream.url},
             {"id": "gone", "baseUrl": "http://127.0.0.1:9"},
             {"id": "cloud", "provider": "bedrock"},
+            {"id": "quoted", "provider": "anthropic", "apiKey": "'k'"},
         ]
         subject = online(case(tmp_path, JUNTO_MODELS=json.dumps(entries)))
 
@@ -326,9 +329,12 @@ async def test_models_with_an_address_are_looked_for_there(tmp_path: Path) -> No
         ("n", "warning"),
         ("gone", "warning"),
         ("cloud", "ok"),
+        ("quoted", "broken"),
     ]
     assert "n is not among its 2 models" in found[1].detail
     assert "Connection refused" in found[2].detail
+    assert "http://127.0.0.1:9 is right" in found[2].fix
+    assert found[4].fix == "Set apiKey of quoted in models right."
 
 
 async def test_embeddings_of_a_provider_are_tried(tmp_path: Path) -> None:
@@ -384,11 +390,16 @@ def test_the_background_server_is_recognised_and_told_when_it_is_another(tmp_pat
         during = json.loads(home.run("doctor", "--json").stdout)
         other = json.loads(home.run("doctor", "--json", JUNTO_ANSWERS_MAX_TOKENS="5").stdout)
         held = found()
+        [pid] = home.servers()
+        os.kill(pid, signal.SIGSTOP)
+        stopped = found()
+        os.kill(pid, signal.SIGCONT)
 
     assert "does not run" in before["background"].detail
     same = {each["check"]: each for each in during["findings"]}
     assert (same["background"]["state"], same["port"]["state"]) == ("ok", "ok")
     assert "is held by the background server" in held["port"].detail
+    assert (stopped["background"].state, stopped["background"].fix) == ("broken", "`junto restart`")
     changed_now = next(each for each in other["findings"] if each["check"] == "background")
     assert (changed_now["state"], changed_now["fix"]) == ("warning", "`junto restart`")
 

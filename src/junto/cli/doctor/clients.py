@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from junto.cli.clients.entries import is_ours
 from junto.cli.clients.forms import UnreadableError
@@ -133,10 +133,11 @@ def _is_this(program: str, words: list[str]) -> bool:
 
 def _address(client: Client, where: str, url: str, install: str) -> Finding:
     if sys.platform == "win32":
-        return ok(client.title, f"{where} connects to {url}")
+        return ok(client.title, f"{where} connects to an address, which is not tried")
     from junto.work.launching import health_at
 
     address = urlsplit(url)
+    url = urlunsplit(address._replace(query="", fragment=""))
     if health_at(f"{address.scheme}://{address.netloc}"):
         return ok(client.title, f"{where} connects to {url}, where Junto answers")
     detail = f"{where} connects to {url}, where no Junto answers now"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from junto.cli.doctor.findings import Case, Finding, State, ok, warning
+from junto.cli.doctor.installation import is_there
 from junto.domain.errors import JuntoError, NotFoundError
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ def vectors(case: Case) -> Iterator[Finding]:
     if name != "embedded" and not case.online:
         yield ok(check, f"{name}; not tried; --online asks")
         return
+    own = case.loaded.origins["knowledge.embeddings"].kind != "default"
+    state: State = "broken" if own else "warning"
+    if name == "embedded" and not is_there("embedded"):
+        fix = "`pip install 'junto[embedded]'`, or set knowledge.embeddings: off."
+        yield Finding(check, state, f"not installed, so {_SEARCH}", fix)
+        return
     if name == "embedded" and (absent := absent_vector_weights(case.settings)):
         yield _to_be_fetched(check, absent, "the first search or document")
         return
@@ -64,9 +71,8 @@ def vectors(case: Case) -> Iterator[Finding]:
     try:
         length = asyncio.run(vector(case.settings))
     except JuntoError as error:
-        own = case.loaded.origins["knowledge.embeddings"].kind != "default"
         fix = f"Correct knowledge.embeddings, or set it to off: then {_SEARCH}."
-        yield Finding(check, "broken" if own else "warning", error.message, fix)
+        yield Finding(check, state, error.message, fix)
     else:
         took = time.monotonic() - begun
         yield ok(check, f"{name}: makes vectors of {length} numbers, within {took:.1f} s")

@@ -56,7 +56,7 @@ def python(_case: Case | None) -> Iterator[Finding]:
 
 def extras(case: Case) -> Iterator[Finding]:
     """Tell which extras are installed, and what the settings want of the others."""
-    missing = {name: extra for name, extra in _EXTRAS.items() if not _is_there(extra)}
+    missing = {name: extra for name, extra in _EXTRAS.items() if not is_there(name)}
     there = [name for name in _EXTRAS if name not in missing]
     absent = "; ".join(f"{name} ({extra.without})" for name, extra in missing.items())
     detail = f"{', '.join(there) or 'none'}{f'; not installed: {absent}' if absent else ''}"
@@ -67,9 +67,10 @@ def extras(case: Case) -> Iterator[Finding]:
             yield broken("extras", detail, f"`pip install 'junto[{name}]'`")
 
 
-def _is_there(extra: _Extra) -> bool:
+def is_there(extra: str) -> bool:
+    """Tell whether an extra is installed."""
     try:
-        return all(find_spec(module) for module in extra.modules)
+        return all(find_spec(module) for module in _EXTRAS[extra].modules)
     except ModuleNotFoundError:  # what holds it is not there either
         return False
 

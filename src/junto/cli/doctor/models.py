@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 from junto.cli.doctor.findings import Case, Finding, State, broken, ok, warning
 from junto.domain.errors import (
@@ -14,10 +15,9 @@ from junto.domain.errors import (
     NotFoundError,
     TimeLimitError,
 )
-from junto.settings.loading import Origin
 
 if TYPE_CHECKING:
-    from junto.providers.catalog.catalog import Access, Catalog, Offer, Route
+    from junto.providers.catalog.catalog import Catalog, Offer, Route
 
 _EMBED = "set embedded.enabled: true"
 _NOT_TRIED = "not tried; --online asks"
@@ -60,88 +60,97 @@ def _default(catalog: "Catalog", chosen: "Offer") -> Finding:
     return ok("default model", detail)
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way to a provider: what it is called here, what it says of itself, where its key stands."""
+
+    check: str
+    route: "Route"
+    told: str
+    key: str
+
+
 def keys(case: Case) -> Iterator[Finding]:
     """Tell which providers have a key, where it comes from, and whether they accept it."""
     from junto.providers.catalog.reading import accesses
 
     found = accesses(case.settings.providers)
     if not any(access.api_key for access in found):
-        yield ok("keys", "none is set, so no provider is asked")
+        yield ok("keys", "no provider has one in its settings")
     for access in found:
-        yield _key(case, access)
-
-
-def _key(case: Case, access: "Access") -> Finding:
-    name = access.provider
-    setting = f"providers.{name}.{'api_key' if access.api_key else 'base_url'}"
-    origin = case.loaded.origins[setting]
-    source = _from(origin)
-    if odd := _oddity(access):
-        return broken(name, f"the key {source} {odd}", f"Set {_place(origin, setting)} right.")
-    if not case.online:
-        return ok(name, f"{'key' if access.api_key else 'address'} {source}; {_NOT_TRIED}")
-    return _asked(case, name, access.route(""), source)
-
-
-def _oddity(access: "Access") -> str:
-    """Return what is wrong with a key for anybody to see."""
-    key = access.api_key or ""
-    if key[:1] in "\"'" and key:
-        return "has quotes around it"
-    if not key.isascii() or any(character.isspace() for character in key):
-        return "has blanks or odd letters in it"
-    if access.base_url:
-        return ""
-    owner = next((name for start, name in _BEGINNINGS.items() if key.startswith(start)), None)
-    return f"looks like one of {owner}" if owner not in (None, access.provider) else ""
-
-
-def _from(origin: Origin) -> str:
-    return f"from {origin.name}"
-
-
-def _place(origin: Origin, setting: str) -> str:
-    return f"{setting} in {origin.name}" if origin.kind == "file" else origin.name
+        name = access.provider
+        setting = f"providers.{name}.{'api_key' if access.api_key else 'base_url'}"
+        origin = case.loaded.origins[setting]
+        told = f"{'key' if access.api_key else 'address'} from {origin.name}"
+        place = f"{setting} in {origin.name}" if origin.kind == "file" else origin.name
+        yield _looked(case, _Way(name, access.route(""), told, place))
 
 
 def addresses(case: Case) -> Iterator[Finding]:
-    """Tell whether the models with an address of their own are served there."""
+    """Tell whether the models with an address or a key of their own can be asked."""
     from junto.providers.catalog.known import Dialect
     from junto.providers.catalog.reading import offers
 
-    own = {entry.id for entry in case.settings.models if entry.base_url}
     clouds = (Dialect.BEDROCK, Dialect.VERTEX)
-    for offer in offers(case.settings.models, case.settings.providers):
+    found = offers(case.settings.models, case.settings.providers)
+    for entry, offer in zip(case.settings.models, found, strict=True):
         if offer.route.dialect in clouds:
             yield ok(offer.id, f"{offer.route.provider} with this machine's credentials; not tried")
-        elif offer.id not in own:
-            continue
-        elif case.online:
-            yield _asked(case, offer.id, offer.route, f"at {offer.route.base_url}")
-        else:
-            yield ok(offer.id, f"at {offer.route.base_url}; {_NOT_TRIED}")
+        elif entry.base_url or entry.api_key:
+            told = f"at {_shown(offer.route)}"
+            way = _Way(offer.id, offer.route, told, f"apiKey of {offer.id} in models")
+            yield _looked(case, way)
 
 
-def _asked(case: Case, check: str, route: "Route", source: str) -> Finding:
+def _shown(route: "Route") -> str:
+    """Return an address without its query, which may hold anything."""
+    return urlunsplit(urlsplit(route.base_url or "")._replace(query="", fragment=""))
+
+
+def _looked(case: Case, way: _Way) -> Finding:
+    if odd := _oddity(way.route):
+        return broken(way.check, f"{way.told}: the key {odd}", f"Set {way.key} right.")
+    return _asked(case, way) if case.online else ok(way.check, f"{way.told}; {_NOT_TRIED}")
+
+
+def _oddity(route: "Route") -> str:
+    """Return what is wrong with a key for anybody to see."""
+    from junto.providers.catalog.known import KNOWN
+
+    key = route.api_key or ""
+    if key.startswith(('"', "'")):
+        return "has quotes around it"
+    if not key.isascii() or any(character.isspace() for character in key):
+        return "has blanks or odd letters in it"
+    if route.provider not in KNOWN or route.base_url != KNOWN[route.provider].base_url:
+        return ""  # whoever serves elsewhere makes keys as they like
+    owner = next((name for start, name in _BEGINNINGS.items() if key.startswith(start)), None)
+    return f"looks like one of {owner}" if owner not in (None, route.provider) else ""
+
+
+def _asked(case: Case, way: _Way) -> Finding:
     """Ask a provider for its list: accepted, refused and unreachable are three things."""
     from junto.app.trying import models_at
 
+    route = way.route
     try:
         served = asyncio.run(models_at(route))
     except (AuthenticationError, InvalidInputError) as error:
-        wrong = f"refused: {error.message}" if route.api_key else f"wants a key: {error.message}"
-        return broken(check, wrong, f"Set a key that is good; the one in use is {source}.")
+        word = "refused" if route.api_key else "it wants a key"
+        return broken(way.check, f"{word}: {error.message}", f"Set {way.key} to a good key.")
     except (NetworkError, TimeLimitError) as error:
         state: State = "broken" if _is_default(case, route) else "warning"
-        fix = f"See that it runs and can be reached {source}." if route.base_url else ""
-        return Finding(check, state, f"not reached: {error.message}", fix or "See to the network.")
+        fix = f"See that {_shown(route)} is right, runs, and can be reached from here."
+        return Finding(way.check, state, f"not reached: {error.message}", fix)
     except JuntoError as error:
-        return warning(check, f"reached, but {error.message}", "Ask it a question to know more.")
+        return warning(
+            way.check, f"reached, but {error.message}", "Try again, or ask it something."
+        )
     if route.model and served and route.model not in served:
         detail = f"reached, but {route.model} is not among its {len(served)} models"
-        return warning(check, detail, "Correct modelName (or id), or have it serve that model.")
+        return warning(way.check, detail, "Correct modelName (or id), or have it serve that model.")
     accepted = "key accepted" if route.api_key else "reached"
-    return ok(check, f"{accepted}, {len(served)} models; {source}")
+    return ok(way.check, f"{accepted}, {len(served)} models; {way.told}")
 
 
 def _is_default(case: Case, route: "Route") -> bool:

@@ -45,11 +45,14 @@ def agent(case: Case) -> Iterator[Finding]:
     if not chosen.enabled:
         yield ok(check, "switched off (agent.enabled)")
         return
+    install = "`pip install 'junto[claude-code]'`"
     program = found(chosen.program) if installed() else None
+    if program is None and chosen.program is None:
+        yield ok(check, "not installed", f"{install} brings it, and the tool claude_code_query.")
+        return
     if program is None or not Path(program).is_file():
-        named = f"there is no {program}" if program else "not installed"
-        fix = "`pip install 'junto[claude-code]'`, or correct agent.program."
-        yield warning(check, f"{named}, so claude_code_query is of no use", fix)
+        detail = f"there is no {program}" if program else "not installed, but agent.program is set"
+        yield warning(check, detail, f"{install}, or correct agent.program.")
         return
     try:
         access_of(case.settings).variables()
