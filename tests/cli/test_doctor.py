@@ -333,10 +333,10 @@ def test_a_healthy_house_is_told_group_by_group(tmp_path: Path) -> None:
         "  ✓ embedded model  loads, and answers within ",
         "  ✓ embeddings      embedded: makes vectors of 384 numbers",
         "will be made at the first use; tried with a scratch one",
-        "  ✓ over stdio      22 tools: models 3",
-        "  ✓ over HTTP       14 tools: models 3",
-        "  ✓ stdio           `junto mcp` speaks 2025-06-18 and lists 22 tools; current_time works",
-        "  ✓ HTTP            `junto serve` speaks 2025-06-18 and lists 14 tools; current_time ",
+        "  ✓ over stdio      23 tools: models 3",
+        "  ✓ over HTTP       15 tools: models 3",
+        "  ✓ stdio           `junto mcp` speaks 2025-06-18 and lists 23 tools; current_time works",
+        "  ✓ HTTP            `junto serve` speaks 2025-06-18 and lists 15 tools; current_time ",
     ):
         assert line in done.stdout
     # Whoever runs it in a folder of their own is warned only that this is their home.
@@ -361,7 +361,7 @@ def test_programs_get_an_object_with_every_finding_and_value(tmp_path: Path) -> 
     assert found["values"]["facts"]["tools.page_size"] == {"value": 1, "origin": "file junto.yaml"}
     assert "http.host" not in found["values"]["facts"]
     assert "current_time" in found["over HTTP"]["facts"]["tools"]
-    assert "lists 22 tools" in found["stdio"]["detail"]  # one on each page
+    assert "lists 23 tools" in found["stdio"]["detail"]  # one on each page
 
 
 @pytest.mark.timeout(180)

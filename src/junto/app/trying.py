@@ -17,6 +17,7 @@ from junto.settings.places import state_directory
 from junto.settings.showing import secrets_in
 from junto.settings.tree import Settings
 from junto.storage.sights import Sight
+from junto.telemetry.usage import UsageBook
 
 if TYPE_CHECKING:
     from junto.providers.embedded.packages import Package
@@ -140,9 +141,8 @@ async def vector(settings: Settings) -> int:
     redactor = Redactor(secrets_in(settings))
     async with AsyncExitStack() as stack:
         state = state_directory(settings)
-        embedder = embedder_of(
-            settings.model_copy(update={"answers": hasty}), state, stack, redactor
-        )
+        hurried = settings.model_copy(update={"answers": hasty})
+        embedder = embedder_of(hurried, state, stack, redactor, UsageBook())
         if embedder is None:
             return 0
         [found] = await embedder.embed(["hello"])
