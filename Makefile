@@ -48,6 +48,11 @@ pins: $(VENV)/dev.stamp
 		--group build --extra embedded pyproject.toml --output-file requirements/run.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--group build --group dev --all-extras pyproject.toml --output-file requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--extra documents --extra embedded --extra postgres --extra redis pyproject.toml \
+		--output-file requirements/container.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--group pyproject.toml:build --output-file requirements/build.txt
 
 clean:
 	rm -rf $(VENV) $(NODE) .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
