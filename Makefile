@@ -9,13 +9,14 @@ PROCESSES ?= 2
 # Some machines forbid writing bytecode, which doubles the time every start takes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check format bench pins docs clean
+.PHONY: help run test check format bench bundle pins docs clean
 
 help:
 	@echo "make run      install Junto into $(VENV) and serve it on http://127.0.0.1:32701"
 	@echo "make test     install what the tests need and run all of them"
 	@echo "make check    formatting, lint, types, import rules"
 	@echo "make bench    measure Junto against the bare parts it stands on"
+	@echo "make bundle   pack Junto for Claude Desktop into dist/"
 	@echo "make format   put the code into shape"
 	@echo "make pins     resolve the dependencies anew into requirements/"
 	@echo "make docs     write the generated pages of docs/ anew"
@@ -38,6 +39,9 @@ format: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench
+
+bundle: $(VENV)/run.stamp
+	$(BIN)/python deploy/bundle/pack.py dist
 
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.manual

@@ -1,0 +1,151 @@
+"""The bundle for Claude Desktop and its like, packed, judged by its makers' tool, and started."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from junto import __version__
+from tests.clients import SECONDS, TOOLS, Json, child, clean_environment
+from tests.deploy.recipe import ROOT, VARIABLES
+from tests.providers.strangers import NODE
+
+MCPB = NODE / "mcpb"
+MANIFEST = ROOT / "deploy" / "bundle" / "manifest.json"
+needs_npm = pytest.mark.skipif(not MCPB.exists(), reason="npm has not been there")
+# What a host would start, worked out by the makers' own library.
+WORKED_OUT = """
+import { readFileSync } from "node:fs";
+import { getMcpConfigForManifest } from "@anthropic-ai/mcpb";
+const [folder, chosen] = process.argv.slice(1);
+const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`));
+const userConfig = JSON.parse(chosen);
+const facts = { manifest, extensionPath: folder, systemDirs: {}, userConfig, pathSeparator: "/" };
+console.log(JSON.stringify((await getMcpConfigForManifest(facts)) ?? null));
+"""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    program = ROOT / "deploy" / "bundle" / "pack.py"
+    command = [sys.executable, str(program), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert done.stdout.strip() == str(folder / f"junto-{__version__}.mcpb")
+    return Path(done.stdout.strip())
+
+
+def _mcpb(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(MCPB), *words], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def _configured(unpacked: Path, **chosen: str) -> Json | None:
+    """Return what a host starts once its user has chosen."""
+    words = ("--input-type=module", "--eval", WORKED_OUT, str(unpacked), json.dumps(chosen))
+    done = subprocess.run(
+        ["node", *words],
+        cwd=NODE.parent,  # where its packages are found
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    config: Json | None = json.loads(done.stdout)
+    return config
+
+
+def _environment_with(wheel: Path, folder: Path) -> Path:
+    """Make an environment with the wheel in it, and what it depends on from our own."""
+    venv.create(folder, with_pip=False)
+    paths = {"base": str(folder), "platbase": str(folder)}
+    packages = Path(sysconfig.get_path("purelib", vars=paths))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    # Not the other way round: what an editable Junto leaves there is not looked at.
+    (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    return folder
+
+
+def test_the_manifest_agrees_with_the_program() -> None:
+    manifest = json.loads(MANIFEST.read_text())
+    config = manifest["server"]["mcp_config"]
+
+    assert manifest["version"] == __version__
+    assert [tool["name"] for tool in manifest["tools"]] == TOOLS[:-1]
+    # Only where Claude Code is.
+    assert TOOLS[-1] == "claude_code_query"
+    assert manifest["tools_generated"]
+    assert set(config["env"]) <= VARIABLES
+    for name, option in manifest["user_config"].items():
+        assert f"${{user_config.{name}}}" in config["env"].values()
+        assert option.get("sensitive", False) == name.endswith("_key")
+        # What has neither reaches the program as it stands here, `${` and all.
+        assert option.get("required") or option["default"] == ""
+
+
+@needs_npm
+def test_its_makers_accept_it(bundle: Path, tmp_path: Path) -> None:
+    unpacked = tmp_path / "unpacked"
+
+    assert _mcpb("unpack", str(bundle), str(unpacked)).returncode == 0
+    done = _mcpb("validate", str(unpacked / "manifest.json"))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (unpacked / "server.py").is_file()
+    assert f"junto-{__version__}-py3-none-any.whl" in (unpacked / "pyproject.toml").read_text()
+
+
+def test_it_is_the_same_whenever_it_is_packed(bundle: Path, tmp_path: Path) -> None:
+    program = ROOT / "deploy" / "bundle" / "pack.py"
+    subprocess.run([sys.executable, str(program), str(tmp_path)], timeout=SECONDS, check=True)
+
+    assert (tmp_path / bundle.name).read_bytes() == bundle.read_bytes()
+
+
+@needs_npm
+def test_it_does_not_start_before_a_folder_is_chosen(bundle: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path)
+
+    assert _configured(tmp_path) is None
+
+
+@needs_npm
+def test_a_host_starts_it_and_its_tools_stay_in_the_folder(bundle: Path, tmp_path: Path) -> None:
+    unpacked, folder = tmp_path / "un packed", tmp_path / "my folder"
+    folder.mkdir()
+    (folder / "here.txt").write_text("found")
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(unpacked)
+    config = _configured(unpacked, folder=str(folder))
+    assert config
+    own = _environment_with(next(unpacked.glob("*.whl")), tmp_path / "environment")
+    # uv would fetch what is pinned; here it takes the environment that is there.
+    variables = {"UV_PROJECT_ENVIRONMENT": str(own), "UV_NO_SYNC": "1", "UV_OFFLINE": "1"}
+    environment = clean_environment(tmp_path, **variables, **config["env"])
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
+
+    with child([config["command"], *config["args"]], environment, tmp_path) as client:
+        listed = client.ask(1, "tools/list")["result"]["tools"]
+        read = {"name": "read_file", "arguments": {"path": "here.txt"}}
+        inside = client.ask(2, "tools/call", **read)["result"]
+        read["arguments"] = {"path": str(unpacked / "server.py")}
+        outside = client.ask(3, "tools/call", **read)["result"]
+        models = client.ask(4, "tools/call", name="list_models", arguments={})["result"]
+
+    titles = {tool["name"]: tool["title"] for tool in listed}
+    declared = json.loads(MANIFEST.read_text())["tools"]
+    assert {tool["name"]: tool["description"] for tool in declared}.items() <= titles.items()
+    assert "found" in str(inside["content"])
+    assert outside["isError"]
+    # No key was given, and none was made of what stands in the manifest.
+    providers = {model["provider"] for model in models["structuredContent"]["models"]}
+    assert providers == {"embedded"}
