@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from junto import __version__
 from tests.clients import SECONDS, TOOLS, Json, child, clean_environment
+from tests.deploy.environments import environment_with
 from tests.deploy.recipe import ROOT, VARIABLES
 from tests.providers.strangers import NODE
 
@@ -60,18 +59,6 @@ def _configured(unpacked: Path, **chosen: str) -> Json | None:
     )
     config: Json | None = json.loads(done.stdout)
     return config
-
-
-def _environment_with(wheel: Path, folder: Path) -> Path:
-    """Make an environment with the wheel in it, and what it depends on from our own."""
-    venv.create(folder, with_pip=False)
-    paths = {"base": str(folder), "platbase": str(folder)}
-    packages = Path(sysconfig.get_path("purelib", vars=paths))
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(packages)
-    # Not the other way round: what an editable Junto leaves there is not looked at.
-    (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
-    return folder
 
 
 def test_the_manifest_agrees_with_the_program() -> None:
@@ -127,7 +114,7 @@ def test_a_host_starts_it_and_its_tools_stay_in_the_folder(bundle: Path, tmp_pat
         archive.extractall(unpacked)
     config = _configured(unpacked, folder=str(folder))
     assert config
-    own = _environment_with(next(unpacked.glob("*.whl")), tmp_path / "environment")
+    own = environment_with(next(unpacked.glob("*.whl")), tmp_path / "environment")
     # uv would fetch what is pinned; here it takes the environment that is there.
     variables = {"UV_PROJECT_ENVIRONMENT": str(own), "UV_NO_SYNC": "1", "UV_OFFLINE": "1"}
     environment = clean_environment(tmp_path, **variables, **config["env"])
