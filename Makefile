@@ -9,7 +9,7 @@ PROCESSES ?= 2
 # Some machines forbid writing bytecode, which doubles the time every start takes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check format bench bundle pins docs clean
+.PHONY: help run test check format bench bundle pins docs site clean
 
 help:
 	@echo "make run      install Junto into $(VENV) and serve it on http://127.0.0.1:32701"
@@ -20,6 +20,7 @@ help:
 	@echo "make format   put the code into shape"
 	@echo "make pins     resolve the dependencies anew into requirements/"
 	@echo "make docs     write the generated pages of docs/ anew"
+	@echo "make site     build the pages of docs/ into site/, which needs no network to be read"
 
 run: $(VENV)/run.stamp
 	$(BIN)/junto serve
@@ -46,6 +47,9 @@ bundle: $(VENV)/run.stamp
 docs: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.manual
 
+site: $(VENV)/dev.stamp
+	$(BIN)/zensical build --strict --clean
+
 pins: $(VENV)/dev.stamp
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
@@ -59,7 +63,7 @@ pins: $(VENV)/dev.stamp
 		--group pyproject.toml:build --output-file requirements/build.txt
 
 clean:
-	rm -rf $(VENV) $(NODE) .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(NODE) site .cache .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 $(BIN)/python:
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"

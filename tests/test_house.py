@@ -76,7 +76,7 @@ def test_a_stdio_server_needs_no_renderer_and_no_parser_to_start() -> None:
 def test_the_makefile_has_every_command_that_the_manual_names() -> None:
     makefile = (ROOT / "Makefile").read_text()
 
-    for target in ("run", "test", "check", "bench", "format", "pins", "docs"):
+    for target in ("run", "test", "check", "bench", "format", "pins", "docs", "site"):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
     assert "lint-imports" in makefile
 
@@ -114,7 +114,8 @@ def test_a_wheel_carries_the_manual_and_the_migrations(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
 
-    pages = {f"junto/manual/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    docs = ROOT / "docs"
+    pages = {f"junto/manual/{page.relative_to(docs).as_posix()}" for page in docs.rglob("*.md")}
     assert pages | {"junto/manual/README.md"} <= names
     for database in ("sqlite", "postgres"):
         scripts = (ROOT / "src/junto/storage" / database).glob("*.sql")

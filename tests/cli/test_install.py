@@ -523,12 +523,13 @@ def test_the_help_names_every_client(tmp_path: Path, word: str) -> None:
 @every_client
 def test_the_manual_shows_what_would_be_written(name: str) -> None:
     client = found(name)
-    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
-    section = page.partition(f"## {client.title}\n")[2].partition("\n## ")[0]
-    blocks = re.findall(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
+    page = (Path(__file__).parents[2] / "docs" / "clients" / f"{name}.md").read_text()
+    blocks = re.findall(r"```(?:json|toml)\n(.*?)```", page, re.DOTALL)
     shown = [client.form.read(block)[client.section]["junto"] for block in blocks]
 
     stdio = client.stdio(("/full/path/of/junto", "mcp"))
-    assert f"`junto install {name}`" in section
+    shared = client.stdio(("/full/path/of/junto", "mcp", "--shared"))
+    assert f"junto install {name}\n" in page
     assert {**shown[0], **stdio.may} == stdio.whole()
-    assert shown[1:] == ([client.http(HTTP.url).whole()] if client.http else [])
+    assert shown[1:-1] == ([client.http(HTTP.url).whole()] if client.http else [])
+    assert {**shown[-1], **shared.may} == shared.whole()

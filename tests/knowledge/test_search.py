@@ -345,6 +345,12 @@ async def test_the_manual_is_read_when_it_is_asked_and_only_if_it_has_changed(he
     assert await here.dump("anybody") == before
 
 
+async def test_the_manual_has_the_pages_of_its_folders_too(here: Room) -> None:
+    found = await here.search.find(ME, "codex startup_timeout_sec", 1, (Source.SYSTEM,))
+
+    assert [hit.document.title for hit in found.hits] == ["Junto: Codex"]
+
+
 async def test_a_long_document_is_read_page_by_page(here: Room) -> None:
     text = "".join(f"{number:05}," for number in range(PAGE // 6 * 2 + 1000))
     await here.stores.documents.keep([entry("a" * 32, text)])

@@ -33,21 +33,30 @@ async def refreshed(store: DocumentStore) -> int:
 
 async def pages() -> AsyncIterator[Entry]:
     """Yield each page."""
-    for page in sorted(_files(), key=lambda each: each.name):
+    for name, page in sorted(_files(), key=lambda each: each[0]):
         text = page.read_text("utf-8")
-        title = text.partition("\n")[0].lstrip("# ") or page.name
-        id_ = document_id(EVERYONE, f"{FOLDER}/{page.name}")
+        title = text.partition("\n")[0].lstrip("# ") or name
+        id_ = document_id(EVERYONE, f"{FOLDER}/{name}")
         made = await own_entry(id_, EVERYONE, Source.SYSTEM, f"Junto: {title}", text)
         yield replace(made, document=replace(made.document, folder=FOLDER))
 
 
-def _files() -> Iterator[Traversable]:
+def _files() -> Iterator[tuple[str, Traversable]]:
+    """Yield each page with its path in the manual."""
     packed = files("junto") / "manual"
     if packed.is_dir():
-        yield from (page for page in packed.iterdir() if page.name.endswith(".md"))
+        yield from _within(packed)
         return
-    yield from (
-        page
-        for page in (*(_SOURCES / "docs").glob("*.md"), _SOURCES / "README.md")
-        if page.is_file()
-    )
+    yield from _within(_SOURCES / "docs")
+    if (_SOURCES / "README.md").is_file():
+        yield "README.md", _SOURCES / "README.md"
+
+
+def _within(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+    if not folder.is_dir():
+        return
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _within(each, f"{path}{each.name}/")
+        elif each.name.endswith(".md"):
+            yield path + each.name, each
