@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.features import FEATURES, OPEN, RETIRED
-from tests.manual import settings_page
+from tests.manual import PAGES
 
 ROOT = Path(__file__).parents[1]
 
@@ -81,8 +81,11 @@ def test_the_makefile_has_every_command_that_the_manual_names() -> None:
     assert "lint-imports" in makefile
 
 
-def test_the_settings_page_is_what_the_program_says() -> None:
-    assert (ROOT / "docs" / "settings.md").read_text() == settings_page(), "run `make docs`"
+@pytest.mark.parametrize("name", PAGES)
+def test_a_generated_page_is_what_the_program_says(name: str) -> None:
+    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+    assert written == PAGES[name](), "run `make docs`"
 
 
 def test_pinned_requirements_have_hashes_and_name_no_index() -> None:

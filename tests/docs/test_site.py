@@ -46,12 +46,17 @@ def test_every_page_is_in_the_navigation_and_in_the_search(site: Site) -> None:
     assert {page.replace(".md", ".html") for page in pages} <= found
 
 
-def _named(entries: list[Any]) -> Iterator[str]:
-    for entry in entries:
-        if isinstance(entry, str):
+def _named(entry: Any) -> Iterator[str]:
+    """Yield the pages that a part of the navigation names, with or without a title."""
+    match entry:
+        case str():
             yield entry
-        else:
-            yield from _named(next(iter(entry.values())))
+        case dict():
+            for each in entry.values():
+                yield from _named(each)
+        case _:
+            for each in entry:
+                yield from _named(each)
 
 
 @pytest.mark.parametrize("link", ["nowhere.md", "models.md#nowhere"])

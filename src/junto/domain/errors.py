@@ -105,7 +105,7 @@ class InvalidInputError(JuntoError):
 
 
 class RateLimitedError(JuntoError):
-    """Too many requests or tokens; `retry_after` says when there is room again."""
+    """Too many requests or tokens; the error says when there is room again."""
 
     code = "RateLimited"
     retryable_by_nature = True

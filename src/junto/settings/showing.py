@@ -138,9 +138,19 @@ def _opened(branch: str, previous: str) -> Iterator[str]:
 
 
 def manual() -> str:
-    """Return the page of the manual that lists every setting."""
-    rows = [f"| `{leaf.path}` | {_about(leaf)} |" for leaf in leaves().values()]
-    return "\n".join(["| setting | takes, default, purpose |", "|---|---|", *rows]) + "\n"
+    """Return the part of the manual that lists every setting, under a heading for each branch."""
+    branches: dict[str, list[str]] = {}
+    for leaf in leaves().values():
+        branch = leaf.path.partition(".")[0] if "." in leaf.path else ""
+        branches.setdefault(branch, []).append(f"| `{leaf.path}` | {_about(leaf)} |\n")
+    return "\n".join(_headed(branch) + "".join(rows) for branch, rows in branches.items())
+
+
+def _headed(branch: str) -> str:
+    kind = Settings.model_fields[branch].annotation if branch else None
+    about = (kind.__doc__ if kind else "") or "What stands by itself."
+    head = f"## {branch or 'At the top'}\n\n{about}\n\n"
+    return head + "| setting | takes, default, purpose, variable |\n|---|---|\n"
 
 
 def _about(leaf: Leaf) -> str:
