@@ -74,7 +74,8 @@ def misunderstood(words: list[str]) -> str | None:
     except (click.exceptions.Exit, click.MissingParameter, click.exceptions.NoArgsIsHelpError):
         return None
     except click.UsageError as error:
-        return error.format_message()
+        reads_a_file = isinstance(getattr(getattr(error, "param", None), "type", None), click.File)
+        return None if reads_a_file else error.format_message()
     return None
 
 

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.server.lowlevel import Server
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from junto.domain.errors import ConfigurationError, NetworkError
 from junto.settings.tree import Http
-from junto.transport.http import listening
+from junto.transport.gate import Gate
+from junto.transport.http import Views, application, listening
 from tests.clients import (
     HTTP_TOOLS,
     SECONDS,
@@ -51,6 +55,26 @@ def test_one_endpoint_answers_every_era_in_plain_json(served: HttpClient) -> Non
         assert "mcp-session-id" not in reply.headers
         names = [tool["name"] for tool in reply.json()["result"]["tools"]]
         assert names == HTTP_TOOLS
+
+
+@pytest.mark.feature("F262")
+def test_the_two_endpoints_of_the_old_transport_are_gone_and_the_framework_is_named(
+    served: HttpClient,
+) -> None:
+    design = (ROOT / "docs" / "design.md").read_text()
+
+    gone = [served.get("/sse"), served.send("POST", "/messages", b"{}", {})]
+
+    assert [reply.status for reply in gone] == [404, 404]
+    assert "Starlette" in design
+    assert "`POST /mcp`" in design
+    views = Views(health=dict, metrics=bytes, page=str)
+    gate = application(Server("x"), views, Http())
+    assert isinstance(gate, Gate)
+    assert isinstance(gate.app, Starlette)
+    assert [route.path for route in gate.app.routes if isinstance(route, Route)] == [
+        "/mcp", "/health", "/ready", "/metrics", "/",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
