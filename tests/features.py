@@ -292,7 +292,7 @@ FEATURES: dict[str, str] = {
 # Not built yet, or not proven yet.
 OPEN = frozenset(
     """
-    F018 F024 F025 F029 F031 F078 F185 F199 F235 F236 F238 F241 F244 F246 F247 F249 F250
+    F018 F024 F025 F029 F031 F078 F185 F199 F235 F236
     F260
     """.split()
 )

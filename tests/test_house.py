@@ -72,6 +72,18 @@ def test_a_stdio_server_needs_no_renderer_and_no_parser_to_start() -> None:
     )
 
 
+@pytest.mark.feature("F241")
+def test_make_installs_formats_lints_and_checks_types() -> None:
+    def steps(target: str) -> str:
+        words = ["make", "--dry-run", "--always-make", target]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "pip install" in steps("run")
+    assert "ruff format ." in steps("format")
+    for tool in ("ruff format --check", "ruff check", "mypy", "lint-imports"):
+        assert tool in steps("check")
+
+
 @pytest.mark.feature("F261")
 def test_the_makefile_has_every_command_that_the_manual_names() -> None:
     makefile = (ROOT / "Makefile").read_text()
@@ -107,6 +119,7 @@ def test_the_readme_shows_the_commands_and_every_client() -> None:
         assert client in readme
 
 
+@pytest.mark.feature("F241")
 def test_a_wheel_carries_the_manual_and_the_migrations(tmp_path: Path) -> None:
     words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w"]
     subprocess.run(

@@ -43,7 +43,7 @@ def upstream() -> Iterator[ServedUpstream]:
         yield upstream
 
 
-@pytest.mark.feature("F105", "F106", "F108", "F117", "F118", "F119")
+@pytest.mark.feature("F105", "F106", "F108", "F117", "F118", "F119", "F249")
 def test_a_run_writes_a_file_runs_a_command_and_answers(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
@@ -319,7 +319,7 @@ def test_nothing_of_ours_reaches_the_agents_shell(tmp_path: Path, upstream: Serv
     assert "root:" not in json.dumps(upstream.bodies[before:])
 
 
-@pytest.mark.feature("F125", "F128")
+@pytest.mark.feature("F125", "F128", "F249")
 def test_each_failure_says_what_to_do(tmp_path: Path, upstream: ServedUpstream) -> None:
     with on_stdio(tmp_path, upstream) as client:
         bad_key = query(client, steps({"status": 401}))

@@ -10,7 +10,7 @@ from junto.tools.agent import AgentAnswer, AgentOptions
 PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.feature("F146")
+@pytest.mark.feature("F146", "F249")
 def test_the_page_names_every_option_and_field() -> None:
     schema = AgentOptions.model_json_schema(by_alias=True)["properties"]
     fields = AgentAnswer.model_json_schema(by_alias=True)["properties"]

@@ -17,7 +17,7 @@ def policy(**changes: Any) -> Policy:
     return Policy(**given | changes)
 
 
-@pytest.mark.feature("F130")
+@pytest.mark.feature("F130", "F249")
 def test_what_a_call_leaves_out_is_as_the_operator_says() -> None:
     defaults = Options(model="opus", max_turns=3, max_messages=7)
 

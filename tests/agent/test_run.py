@@ -45,6 +45,7 @@ class Odd:
     async def interrupt(self) -> None: ...
 
 
+@pytest.mark.feature("F249")
 @pytest.mark.parametrize("client", [Odd(3, ends=True), Odd(0, ends=False)], ids=["mends", "never"])
 async def test_what_cannot_be_parsed_does_not_end_a_run_and_an_end_does(client: Odd) -> None:
     run = Run(content=[], course=Course(1, True, str), voice=Silent(), session=SESSION)  # noqa: FBT003

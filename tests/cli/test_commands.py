@@ -10,7 +10,21 @@ from pathlib import Path
 import pytest
 
 from junto import __version__
+<<<<<<< HEAD
 from tests.clients import HANDSHAKE, SECONDS, clean_environment, junto, request
+=======
+from junto.cli.doctor import examine
+from junto.settings import load
+from tests.clients import (
+    HANDSHAKE,
+    SECONDS,
+    HttpClient,
+    child,
+    clean_environment,
+    junto,
+    request,
+)
+>>>>>>> aa14dd4 (Add examples that need nothing but curl and the standard library, and mark what the tests prove already)
 
 
 def run(home: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -262,3 +276,39 @@ def test_instructions_name_only_what_is_offered(tmp_path: Path) -> None:
     instructions = json.loads(done.stdout)["result"]["instructions"]
     assert "list_models" in instructions
     assert "get_env" not in instructions
+<<<<<<< HEAD
+=======
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.feature("F238")
+def test_mcp_brings_up_database_knowledge_and_guarded_tools_behind_one_pipe(tmp_path: Path) -> None:
+    (tmp_path / "inside.txt").write_text("in the folder")
+    calls = {
+        "list_conversations": {},
+        "add_note": {"title": "Keys", "text": "The spare key is with Ann."},
+        "search_documents": {"query": "spare key"},
+        "read_file": {"path": "inside.txt"},
+        "write_file": {"path": "/etc/junto-was-here", "content": "x"},
+        "execute_command": {"command": "rm", "args": ["inside.txt"]},
+        "http_get": {"url": "http://127.0.0.1:1/"},
+    }
+    with child(junto("mcp"), clean_environment(tmp_path), tmp_path) as client:
+        results = {
+            name: client.ask(name, "tools/call", name=name, arguments=arguments)["result"]
+            for name, arguments in calls.items()
+        }
+
+    failed = {name: result["structuredContent"].get("code") for name, result in results.items()}
+    assert failed == dict.fromkeys(calls) | {
+        "write_file": "SecurityError",
+        "execute_command": "SecurityError",
+        "http_get": "SecurityError",
+    }
+    assert "Ann" in results["search_documents"]["content"][0]["text"]
+    assert "in the folder" in results["read_file"]["content"][0]["text"]
+>>>>>>> aa14dd4 (Add examples that need nothing but curl and the standard library, and mark what the tests prove already)

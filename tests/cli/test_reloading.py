@@ -10,6 +10,7 @@ import pytest
 from tests.clients import SECONDS, HttpClient, clean_environment, junto
 
 
+@pytest.mark.feature("F241")
 def test_a_reloading_server_begins_anew_when_its_file_changes(tmp_path: Path) -> None:
     pytest.importorskip("watchfiles")
     config = tmp_path / "junto.yaml"

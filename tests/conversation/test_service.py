@@ -99,7 +99,7 @@ async def home(
         yield Home(replace(service, now=lambda: now[0]), store, scripted, now)
 
 
-@pytest.mark.feature("F036", "F037", "F038", "F077", "F075")
+@pytest.mark.feature("F036", "F037", "F038", "F077", "F075", "F246")
 async def test_a_conversation_remembers_both_sides_and_sends_them_again(tmp_path: Path) -> None:
     async with home(tmp_path, says("one"), says("two")) as it:
         first = await it.ask("first?")

@@ -94,7 +94,7 @@ def hung(client: HttpClient, body: Json) -> socket.socket:
     return connection
 
 
-@pytest.mark.feature("F122", "F123", "F124")
+@pytest.mark.feature("F122", "F123", "F124", "F249")
 def test_cancelled_on_stdio(tmp_path: Path, upstream: ServedUpstream) -> None:
     with on_stdio(tmp_path, upstream) as client:
         for number, (mark, moment) in enumerate(moments("notice"), start=100):

@@ -314,6 +314,7 @@ BAD_VARIABLES = {
 }
 
 
+@pytest.mark.feature("F247")
 @pytest.mark.parametrize("name", BAD_VARIABLES)
 def test_a_bad_value_names_the_variable_and_what_it_takes(tmp_path: Path, name: str) -> None:
     value, message = BAD_VARIABLES[name]

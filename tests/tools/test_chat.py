@@ -122,7 +122,7 @@ def test_five_turns_through_two_models_survive_a_restart_between_each(
     ]  # fmt: skip
 
 
-@pytest.mark.feature("F032", "F033", "F034", "F039", "F245")
+@pytest.mark.feature("F032", "F033", "F034", "F039", "F244", "F245")
 def test_query_keeps_a_session_and_begins_unknown_ones(restarting: Calling) -> None:
     first = restarting("query", prompt="one")["structuredContent"]
     second = restarting("query", prompt="two", sessionId=first["sessionId"])["structuredContent"]
@@ -134,7 +134,7 @@ def test_query_keeps_a_session_and_begins_unknown_ones(restarting: Calling) -> N
     assert "new one begins" in unknown["content"][0]["text"]
 
 
-@pytest.mark.feature("F180", "F181", "F182", "F183", "F184", "F162", "F178", "F179")
+@pytest.mark.feature("F244", "F180", "F181", "F182", "F183", "F184", "F162", "F178", "F179")
 @pytest.mark.parametrize(
     ("said", "code", "retryable"),
     [

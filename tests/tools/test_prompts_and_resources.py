@@ -144,7 +144,7 @@ async def test_completions_are_at_most_a_hundred() -> None:
     assert (len(found["values"]), found["hasMore"]) == (100, True)
 
 
-@pytest.mark.feature("F017", "F237")
+@pytest.mark.feature("F017", "F237", "F247")
 @pytest.mark.parametrize(
     "wrong", [{"name": ""}, {"version": ""}, {"instructions": "x" * 2049}], ids=str
 )

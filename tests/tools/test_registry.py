@@ -70,7 +70,7 @@ def failing(error: BaseException) -> Tool[Order]:
     return ordering(fail)
 
 
-@pytest.mark.feature("F015", "F159")
+@pytest.mark.feature("F015", "F159", "F247")
 def test_a_definition_says_everything_in_few_words() -> None:
     definition = registry(ordering()).definitions()[0]
 
@@ -362,6 +362,7 @@ async def test_unknown_tools_are_counted_as_one() -> None:
     assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 2
 
 
+@pytest.mark.feature("F247")
 def test_two_tools_may_not_answer_to_one_name() -> None:
     with pytest.raises(ValueError, match="two tools answer to placeOrder"):
         registry(ordering(), ordering(name="placeOrder"))

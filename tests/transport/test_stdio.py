@@ -70,7 +70,7 @@ def messages(output: bytes) -> list[Json]:
     return [json.loads(text) for text in output.splitlines()]
 
 
-@pytest.mark.feature("F001", "F010", "F245")
+@pytest.mark.feature("F001", "F010", "F244", "F245")
 def test_a_list_of_tools_can_be_had_by_a_pipe_without_a_handshake(tmp_path: Path) -> None:
     done = piped(tmp_path, TOOLS_LIST)
 
