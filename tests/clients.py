@@ -77,6 +77,11 @@ def clean_environment(home: Path, **variables: str) -> dict[str, str]:
     return {**base, "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), **variables}
 
 
+def with_files(home: Path, **variables: str) -> dict[str, str]:
+    """Return the same with `home` as an allowed folder, which it is not by itself."""
+    return clean_environment(home, JUNTO_TOOLS_ROOTS=str(home), **variables)
+
+
 def junto(*words: str) -> list[str]:
     return [sys.executable, "-W", "error", "-m", "junto", *words]
 

@@ -10,21 +10,7 @@ from pathlib import Path
 import pytest
 
 from junto import __version__
-<<<<<<< HEAD
-from tests.clients import HANDSHAKE, SECONDS, clean_environment, junto, request
-=======
-from junto.cli.doctor import examine
-from junto.settings import load
-from tests.clients import (
-    HANDSHAKE,
-    SECONDS,
-    HttpClient,
-    child,
-    clean_environment,
-    junto,
-    request,
-)
->>>>>>> aa14dd4 (Add examples that need nothing but curl and the standard library, and mark what the tests prove already)
+from tests.clients import HANDSHAKE, SECONDS, child, clean_environment, junto, request
 
 
 def run(home: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -276,13 +262,6 @@ def test_instructions_name_only_what_is_offered(tmp_path: Path) -> None:
     instructions = json.loads(done.stdout)["result"]["instructions"]
     assert "list_models" in instructions
     assert "get_env" not in instructions
-<<<<<<< HEAD
-=======
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.feature("F238")
@@ -311,4 +290,3 @@ def test_mcp_brings_up_database_knowledge_and_guarded_tools_behind_one_pipe(tmp_
     }
     assert "Ann" in results["search_documents"]["content"][0]["text"]
     assert "in the folder" in results["read_file"]["content"][0]["text"]
->>>>>>> aa14dd4 (Add examples that need nothing but curl and the standard library, and mark what the tests prove already)

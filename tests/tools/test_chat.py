@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients import StdioClient, child, clean_environment, junto, request
+from tests.clients import StdioClient, child, junto, request, with_files
 from tests.server_upstream import ServedUpstream, served_upstream
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -21,7 +21,7 @@ def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, 
     a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k-1"}
     b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k-2"}
     models = json.dumps([a | {"price": price}, b])
-    return clean_environment(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0", **more)
+    return with_files(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0", **more)
 
 
 @contextlib.contextmanager

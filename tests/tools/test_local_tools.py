@@ -9,14 +9,22 @@ from typing import Any
 
 import pytest
 
-from tests.clients import Json, StdioClient, child, clean_environment, http_server, junto
+from tests.clients import (
+    Json,
+    StdioClient,
+    child,
+    clean_environment,
+    http_server,
+    junto,
+    with_files,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 @contextlib.contextmanager
 def served(home: Path, **more: str) -> Iterator[StdioClient]:
-    with child(junto("mcp"), clean_environment(home, **more), home, measured=True) as client:
+    with child(junto("mcp"), with_files(home, **more), home, measured=True) as client:
         yield client
 
 
@@ -118,7 +126,7 @@ def test_the_web_tool_reaches_nothing_at_home(tmp_path: Path) -> None:
 def test_over_http_only_what_the_operator_opens_is_offered(
     tmp_path: Path, reach: str, offered: set[str], missing: set[str]
 ) -> None:
-    environment = clean_environment(tmp_path, JUNTO_TOOLS_OVER_HTTP=reach)
+    environment = with_files(tmp_path, JUNTO_TOOLS_OVER_HTTP=reach)
     with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, _):
         names = {tool["name"] for tool in client.legacy("tools/list").json()["result"]["tools"]}
         templates = client.legacy("resources/templates/list").json()["result"]
@@ -131,7 +139,7 @@ def test_over_http_only_what_the_operator_opens_is_offered(
 def test_over_http_no_file_goes_to_a_model_unless_files_are_open(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("private")
     part = {"fileData": {"mimeType": "text/plain", "fileUri": f"file://{tmp_path}/notes.txt"}}
-    environment = clean_environment(tmp_path)
+    environment = with_files(tmp_path)
     with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, _):
         reply = client.legacy(
             "tools/call", name="chat", arguments={"message": "x", "parts": [part]}
@@ -196,3 +204,52 @@ def test_a_file_that_merely_lies_there_opens_nothing(
             assert b"open more of this machine" in client.process.stderr.read()
         else:
             assert "tools" in client.ask(1, "tools/list")["result"]
+
+
+@pytest.mark.parametrize("where", ["the disk", "home", "above home"])
+def test_a_folder_that_nobody_chose_is_not_opened_if_it_holds_everything(
+    tmp_path: Path, where: str
+) -> None:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "key").write_text("private")
+    folder = {"the disk": Path("/"), "home": home, "above home": tmp_path}[where]
+    part = {"fileData": {"mimeType": "text/plain", "fileUri": f"file://{home}/.ssh/key"}}
+
+    with child(junto("mcp"), clean_environment(home), folder, measured=True) as client:
+        refused = [
+            facts(client, "read_file", path=str(home / ".ssh" / "key")),
+            facts(client, "list_files"),
+            facts(client, "execute_command", command="ls"),
+            facts(client, "chat", message="x", parts=[part]),
+        ]
+        assert client.finish()[0] == 0
+        assert client.process.stderr
+        told = client.process.stderr.read().decode()
+
+    for each in refused:
+        assert each["code"] == "SecurityError"
+        assert "Set tools.roots (JUNTO_TOOLS_ROOTS)" in each["message"]
+    assert told.count("No folder is allowed") == 1
+
+
+def test_a_folder_that_somebody_chose_is_opened_whatever_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("chosen")
+
+    with served(tmp_path) as client:
+        read = called(client, "read_file", path="notes.txt")
+
+    assert read["content"][0]["text"] == "chosen"
+
+
+def test_a_project_within_home_is_opened_by_itself(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "notes.txt").write_text("here")
+
+    with child(junto("mcp"), clean_environment(tmp_path), project, measured=True) as client:
+        read = called(client, "read_file", path="notes.txt")
+        outside = facts(client, "list_files", path="..")
+
+    assert read["content"][0]["text"] == "here"
+    assert outside["code"] == "SecurityError"

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.clients import Json, StdioClient, child, clean_environment, http_server, junto
+from tests.clients import (
+    Json,
+    StdioClient,
+    child,
+    clean_environment,
+    http_server,
+    junto,
+    with_files,
+)
 from tests.processes import command_lines
 from tests.server_upstream import ServedUpstream, served_upstream
 
@@ -49,7 +57,7 @@ def served(
     home: Path, upstream: ServedUpstream, *servers: Json, **more: str
 ) -> Iterator[StdioClient]:
     model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
-    environment = clean_environment(
+    environment = with_files(
         home, JUNTO_MODELS=json.dumps([model]), JUNTO_SERVERS=json.dumps(servers), **more
     )
     with child(junto("mcp"), environment, home, measured=True) as client:

@@ -13,10 +13,10 @@ from tests.clients import (
     Json,
     StdioClient,
     child,
-    clean_environment,
     junto,
     notification,
     request,
+    with_files,
 )
 from tests.processes import command_lines, until
 from tests.server_upstream import ServedUpstream, served_upstream
@@ -50,7 +50,7 @@ def serving(home: Path, upstream: ServedUpstream) -> Iterator[StdioClient]:
     plain = {**b, "id": "plain", "capabilities": {"tools": False}}
     models = json.dumps([a | {"price": price}, b, plain])
     (home / "notes.txt").write_text("The answer is 42.\nIt always was.\n")
-    environment = clean_environment(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0")
+    environment = with_files(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0")
     with child(junto("mcp"), environment, home) as client:
         yield client
 
@@ -188,7 +188,7 @@ def test_cancelling_a_query_ends_the_command_that_its_model_runs(
 ) -> None:
     model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
     command = [{"name": "bash", "anything": True}]
-    environment = clean_environment(
+    environment = with_files(
         tmp_path, JUNTO_MODELS=json.dumps([model]), JUNTO_TOOLS_COMMANDS=json.dumps(command)
     )
     mark = f"1000.{os.getpid()}9"
@@ -213,7 +213,7 @@ def test_a_budget_that_ends_between_two_rounds_leaves_nothing(
     price = {"input": 1, "output": 1000}
     model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
     (tmp_path / "notes.txt").write_text("42")
-    environment = clean_environment(
+    environment = with_files(
         tmp_path,
         JUNTO_MODELS=json.dumps([model | {"price": price}]),
         JUNTO_BUDGET_LIMIT="4.1",

@@ -24,6 +24,7 @@ from tests.clients import (
     line,
     notification,
     request,
+    with_files,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +60,7 @@ def piped(tmp_path: Path, data: bytes) -> "subprocess.CompletedProcess[bytes]":
         junto("mcp"),
         input=data,
         capture_output=True,
-        env=clean_environment(tmp_path),
+        env=with_files(tmp_path),
         cwd=tmp_path,
         timeout=SECONDS,
         check=False,
@@ -464,7 +465,7 @@ def test_a_full_disk_is_a_client_that_is_gone(tmp_path: Path) -> None:
             input=request(1, "ping"),
             stdout=full,
             stderr=subprocess.PIPE,
-            env=clean_environment(tmp_path, ANTHROPIC_API_KEY="k"),
+            env=with_files(tmp_path, ANTHROPIC_API_KEY="k"),
             cwd=tmp_path,
             timeout=SECONDS,
             check=False,

@@ -13,6 +13,7 @@ from junto.security.paths import Roots
 from junto.security.secrets import Redactor
 from junto.settings.choices import Reach
 from junto.settings.entries import CommandEntry
+from junto.settings.places import home_directory
 from junto.settings.tree import Settings
 from junto.settings.tree import Tools as ToolSettings
 from junto.tools.commands import execute_command
@@ -20,6 +21,13 @@ from junto.tools.files import delete_file, get_file_info, list_files, read_file,
 from junto.tools.kit import current_time, get_env
 from junto.tools.tool import Tool
 from junto.tools.web import http_get
+
+_SET = "Set tools.roots (JUNTO_TOOLS_ROOTS) to those that tools may use."
+_GONE = f"No folder is allowed, since the working directory is gone. {_SET}"
+_TOO_WIDE = (
+    "No folder is allowed, since the working directory is the whole disk or holds the home "
+    f"directory. {_SET}"
+)
 
 
 def kit_of(
@@ -43,15 +51,23 @@ def kit_of(
 
 
 def roots_of(settings: Settings) -> Roots:
-    """Return the folders beneath which tools may reach."""
-    return Roots.of(settings.tools.roots or _working_directory())
-
-
-def _working_directory() -> tuple[Path, ...]:
+    """Return the folders beneath which tools may reach: those that were chosen, or where we are."""
+    if settings.tools.roots:
+        return Roots.of(settings.tools.roots)
     try:
-        return (Path.cwd(),)
+        here = Path.cwd()
     except FileNotFoundError:  # somebody has removed it under us
-        return ()
+        return Roots((), _GONE)
+    return Roots((), _TOO_WIDE) if _is_too_wide(here) else Roots.of((here,))
+
+
+def _is_too_wide(folder: Path) -> bool:
+    """Tell whether a folder is the whole disk, or holds all that its user has.
+
+    Desktop programs start servers in such places, and nobody has chosen them.
+    """
+    home = Path(os.path.realpath(home_directory()))
+    return folder == Path(folder.anchor) or home.is_relative_to(os.path.realpath(folder))
 
 
 def _runner(chosen: ToolSettings, roots: Roots) -> Runner:

@@ -19,6 +19,7 @@ from junto.security.paths import Roots
 from junto.settings import Loaded
 from junto.settings.choices import Reach
 from junto.settings.showing import as_facts
+from junto.telemetry.logs import Log
 from junto.telemetry.reports import UsageReports
 from junto.tools.chat import chat, query
 from junto.tools.completions import LANGUAGES, Completions
@@ -64,6 +65,9 @@ _ABOUT_ALL = """\
 An error says what to change and whether trying again can help. The resource config://server shows \
 the settings in force and where each comes from."""
 
+_NOT_OVER_HTTP = "Over HTTP no file is read, unless tools.over_http allows it."
+_log = Log.of("app")
+
 
 def _instructions(tools: Registry) -> str:
     offered = set(tools.names)
@@ -96,8 +100,10 @@ def surface_of(loaded: Loaded, guard: Guard, services: Services, reach: Reach) -
     chosen = settings.jobs
     page = settings.tools.page_size
     reader = Reader(conversations, settings.conversations.truncate_limit)
-    roots = roots_of(settings)
-    files = Attachments(Roots(()) if reach is Reach.NONE else roots)
+    roots = Roots((), _NOT_OVER_HTTP) if reach is Reach.NONE else roots_of(settings)
+    if not roots.roots and reach is not Reach.NONE:
+        _log.warning(roots.why_none)
+    files = Attachments(roots)
     remembering: tuple[Tool[Any], ...] = (
         conversation_history(reader),
         list_conversations(reader),

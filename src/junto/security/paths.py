@@ -60,6 +60,8 @@ class Roots:
     """The folders beneath which files may be reached."""
 
     roots: tuple[_Root, ...]
+    # What to say when there are none.
+    why_none: str = "No folder is allowed."
 
     @classmethod
     def of(cls, folders: Sequence[Path]) -> "Roots":
@@ -164,7 +166,8 @@ class Roots:
             relative = os.path.relpath(plain, root.path)
             if relative != os.pardir and not relative.startswith(os.pardir + os.sep):
                 return root, relative
-        raise SecurityError(f"{path} lies outside the allowed folders.")
+        outside = f"{path} lies outside the allowed folders."
+        raise SecurityError(outside if self.roots else self.why_none)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from junto.settings.aliases import (
 )
 from junto.settings.files import read_file
 from junto.settings.leaves import leaves, takes
+from junto.settings.places import home_directory
 from junto.settings.tree import Settings
 from junto.settings.trust import Found, Unfilled
 
@@ -86,7 +87,7 @@ def load(
     """
     everything = os.environ if environment is None else environment
     variables = {name: value for name, value in everything.items() if value}
-    files = tuple(_files(config, variables, home or _home(), directory or Path()))
+    files = tuple(_files(config, variables, home or home_directory(), directory or Path()))
     layers = [_flags(flags or {}), _environment(variables), _aliases(variables)]
     named = [_file(file, everything) for file in files if not file.found]
     for file in files:
@@ -139,13 +140,6 @@ def _files(
         yield _File(path, foreign=True)
     elif _is_file(home / ".polybrain.yaml"):
         yield _File(home / ".polybrain.yaml", foreign=True)
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # a user without an entry anywhere
-        return Path("/nonexistent")
 
 
 def _is_file(path: Path) -> bool:

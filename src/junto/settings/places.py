@@ -5,6 +5,14 @@ from pathlib import Path
 from junto.settings.tree import Settings
 
 
+def home_directory() -> Path:
+    """Return the home of whoever runs this."""
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without an entry anywhere
+        return Path("/nonexistent")
+
+
 def state_directory(settings: Settings) -> Path:
     """Return the folder in which Junto keeps its files."""
     if settings.state_directory:

@@ -246,7 +246,10 @@ class Tools(Section):
     """Which tools clients see, and how far those reach that work on this machine."""
 
     disabled: Names = Field((), description="tools or groups of tools to leave out")
-    roots: Folders = Field((), description="folders with files; the working directory if empty")
+    roots: Folders = Field(
+        (),
+        description="folders with files; the working directory if empty, unless that is / or home",
+    )
     over_http: Reach = Field(
         Reach.NONE, description="which tools for files, commands and the web HTTP clients get"
     )
