@@ -48,7 +48,7 @@ def test_files_are_indexed_and_found(run: Run, docs: Path) -> None:
 
     assert (indexed.returncode, indexed.stderr) == (0, "")
     assert indexed.stdout == "2 new, 0 changed, 0 unchanged, 0 removed\n"
-    assert found.stdout.startswith(f"Elephants  {(docs / 'a.md').as_uri()}  1.00  [")
+    assert found.stdout.startswith(f"Elephants\n{(docs / 'a.md').as_uri()}  1.00  [")
     assert "They never forget." in found.stdout
     assert (nothing.returncode, nothing.stdout) == (1, "")
     assert nothing.stderr == "junto: Nothing has these words. Try fewer or other ones.\n"

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from junto import __version__
+from junto.cli.writing import say
 from junto.domain.errors import ConfigurationError, JuntoError
 from junto.settings import Loaded, load
 from junto.settings.fingerprints import fingerprint
@@ -82,9 +83,9 @@ def start(settings: Settings, wishes: Wishes) -> None:
     """Start the server, unless it runs, and say where it serves."""
     server, fresh = launcher_of(settings, wishes).start()
     if fresh:
-        click.echo(f"Started: Junto {server.version} (pid {server.pid}).", err=True)
+        say(f"Started: Junto {server.version} (pid {server.pid}).")
     else:
-        click.echo(f"Already running (pid {server.pid}).", err=True)
+        say(f"Already running (pid {server.pid}).")
         _say_what_changed(server, wishes)
     click.echo(f"{server.url}/mcp")
 
@@ -93,9 +94,9 @@ def stop(settings: Settings, wishes: Wishes) -> None:
     """Let the server finish what it does, and say what became of it."""
     server = launcher_of(settings, wishes).stop()
     if server is None:
-        click.echo(f"Not running.{_stranger(settings.http)}", err=True)
+        say(f"Not running.{_stranger(settings.http)}")
     else:
-        click.echo(f"Stopped (pid {server.pid}).", err=True)
+        say(f"Stopped (pid {server.pid}).")
 
 
 def restart(settings: Settings, wishes: Wishes) -> None:
@@ -104,7 +105,7 @@ def restart(settings: Settings, wishes: Wishes) -> None:
     # What cannot be started again is not stopped.
     before, after = launcher_of(wanted.loaded().settings, wanted).restart()
     told = f"Stopped (pid {before.pid})." if before else "It was not running."
-    click.echo(f"{told} Started: Junto {after.version} (pid {after.pid}).", err=True)
+    say(f"{told} Started: Junto {after.version} (pid {after.pid}).")
     click.echo(f"{after.url}/mcp")
 
 
@@ -164,7 +165,7 @@ def _say_changes(changes: list[str]) -> None:
     if changes:
         what = " and ".join(changes)
         verb = "differ" if len(changes) > 1 else "differs"
-        click.echo(f"Its {what} {verb} from yours: `junto restart` to apply.", err=True)
+        say(f"Its {what} {verb} from yours: `junto restart` to apply.")
 
 
 def _note(state: str, options: Http) -> str:

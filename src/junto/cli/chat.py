@@ -13,7 +13,8 @@ import click
 from junto.app import Junto, running
 from junto.cli.keyboard import remembered, typed
 from junto.cli.notices import say_who_answers
-from junto.cli.terminal import Terminal, harmless
+from junto.cli.terminal import Terminal
+from junto.cli.writing import harmless, say
 from junto.conversation.service import Reply, Request
 from junto.domain.conversations import Conversation
 from junto.domain.errors import InvalidInputError, JuntoError, NotFoundError
@@ -27,13 +28,13 @@ from junto.tools.tool import LOCAL_CALLER
 # As which it is counted.
 _NAME = "junto chat"
 _HELP = """\
-/model [ID]      ask another model from here on, on a branch; without ID, list them
+/model [ID]      ask another model from here on; without ID, list them
 /system [TEXT]   say who the model should be; without TEXT, show it
 /fork            go on from here on a branch; what was said so far is shared
 /new             begin a new conversation
 /history         show what was said so far
 /quit            leave; so does Ctrl-D
-A line that ends in \\ goes on in the next one; three quotes begin and end a block of lines.
+A line that ends in \\ goes on in the next; three quotes begin and end a block.
 Ctrl-C stops an answer."""
 
 
@@ -109,9 +110,9 @@ class _Talk:
                 try:
                     self._takes(line)
                 except JuntoError as error:
-                    click.echo(f"junto: {harmless(error.message)}", err=True)
+                    say(f"junto: {harmless(error.message)}")
                 except KeyboardInterrupt:
-                    click.echo("\n(stopped; nothing of it is kept)", err=True)
+                    say("\n(stopped; nothing of it is kept)")
 
     def _takes(self, line: str) -> None:
         if not line.startswith("/"):
@@ -133,25 +134,25 @@ class _Talk:
     def _model(self, name: str) -> None:
         if not name:
             for model in self.junto.catalog.models():
-                click.echo(f"{'*' if model.default else ' '} {model.id}", err=True)
+                say(f"{'*' if model.default else ' '} {model.id}")
             return
         found = self.junto.catalog.find(name)
         self.wishes = replace(self.wishes, model=found.id)
-        click.echo(f"{found.id} answers from here on.", err=True)
+        say(f"{found.id} answers from here on.")
 
     def _system(self, text: str) -> None:
         if text:
             self.wishes = replace(self.wishes, system=text)
             return
         found = self._found() if self._id else None
-        click.echo((found.system if found else self.wishes.system) or "(none)", err=True)
+        say((found.system if found else self.wishes.system) or "(none)")
 
     def _fork(self, _: str) -> None:
         if not self._id:
             raise InvalidInputError("Nothing has been said yet, so there is nothing to branch off.")
         fork = self.junto.conversations.fork(LOCAL_CALLER, self._id)
         self._id = self._runner.run(fork).id
-        click.echo(f"On a branch of its own: {self._id}", err=True)
+        say(f"On a branch of its own: {self._id}")
 
     def _new(self, _: str) -> None:
         self._id = None

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from junto.cli.table import table
+from junto.cli.table import show as show_table
+from junto.cli.writing import say
 from junto.domain.errors import ConfigurationError, InputOutputError
 from junto.settings import Loaded
 from junto.settings.showing import as_facts, shown, spelled, starter_file
-
-_WIDEST_VALUE = 60
 
 
 def show(loaded: Loaded, *, as_json: bool) -> None:
@@ -19,13 +18,10 @@ def show(loaded: Loaded, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(as_facts(loaded), indent=2))
         return
-    body = [(row.path, _short(spelled(row.value)), str(row.origin)) for row in shown(loaded)]
-    click.echo(table([("SETTING", "VALUE", "FROM"), *body]))
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _WIDEST_VALUE else flat[: _WIDEST_VALUE - 1] + "…"
+    body = [
+        (row.path, " ".join(spelled(row.value).split()), str(row.origin)) for row in shown(loaded)
+    ]
+    show_table([("SETTING", "VALUE", "FROM"), *body], shorten=("VALUE", "FROM"))
 
 
 def init(path: Path, *, only_print: bool) -> None:
@@ -43,7 +39,7 @@ def init(path: Path, *, only_print: bool) -> None:
         raise InputOutputError(f"{path} cannot be written: {error.strerror}.") from error
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(starter_file())
-    click.echo(f"Wrote {path}. Edit it, then run `junto config check`.", err=True)
+    say(f"Wrote {path}. Edit it, then run `junto config check`.")
 
 
 def check(loaded: Loaded) -> None:
@@ -59,7 +55,7 @@ def check(loaded: Loaded) -> None:
         check_host(loaded.settings.http.host)
         warnings = (*loaded.warnings, *junto.catalog.warnings())
     for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}")
     files = ", ".join(str(path) for path in loaded.files) or "no file"
     changed = sum(origin.kind != "default" for origin in loaded.origins.values())
     click.echo(f"The configuration is sound: {changed} settings changed, from {files}.")

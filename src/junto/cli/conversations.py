@@ -3,14 +3,16 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
 
 from junto.app import running
-from junto.cli.table import table
-from junto.cli.terminal import shown as shown_text
+from junto.cli.hits import show_hit
+from junto.cli.table import show
+from junto.cli.writing import say
+from junto.cli.writing import shown as shown_text
 from junto.conversation.archive import exported as lines_of
 from junto.conversation.archive import flat, markdown
 from junto.conversation.archive import imported as read_back
@@ -24,7 +26,6 @@ from junto.tools.knowledge import HistoryHit
 from junto.tools.memory import ListedConversation
 from junto.tools.tool import LOCAL_CALLER
 
-_WIDEST = 48
 _PAGE = 100
 
 T = TypeVar("T")
@@ -59,19 +60,19 @@ def listed(loaded: Loaded, text: str | None, limit: int, *, as_json: bool) -> No
         click.echo(json.dumps(shown, indent=2))
     elif found:
         head = ("ID", "TITLE", "MESSAGES", "MODEL", "UPDATED")
-        click.echo(shown_text(table([head, *(_row(each) for each in found)])))
+        rows = [head, *(_row(each) for each in found)]
+        show(rows, right=("MESSAGES",), shorten=("TITLE",), drop=("MODEL", "MESSAGES", "UPDATED"))
     else:
-        click.echo("There are no conversations yet; `junto chat` begins one.", err=True)
+        say("There are no conversations yet; `junto chat` begins one.")
 
 
 def _row(conversation: Conversation) -> tuple[str, ...]:
-    title = conversation.title
     return (
         conversation.id,
-        title if len(title) <= _WIDEST else title[: _WIDEST - 1] + "…",
+        " ".join(conversation.title.split()),
         str(conversation.length),
         conversation.model,
-        datetime.fromtimestamp(conversation.updated, UTC).strftime("%Y-%m-%d %H:%M"),
+        datetime.fromtimestamp(conversation.updated).astimezone().strftime("%Y-%m-%d %H:%M"),
     )
 
 
@@ -97,9 +98,7 @@ def searched(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     if not hits:
         raise NotFoundError(found.note or "Nothing that was said has these words.")
     for hit in hits:
-        head = f"{hit.conversation_id}  {hit.title}  ({hit.role}, {hit.at})"
-        click.secho(shown_text(head), bold=True)
-        click.echo(shown_text(f"{hit.snippet}\n"))
+        show_hit(hit.title, f"{hit.conversation_id}  {hit.role}, {hit.at}", hit.snippet)
 
 
 def forked(loaded: Loaded, conversation_id: str, at: int | None) -> None:
@@ -139,7 +138,7 @@ def imported(loaded: Loaded, lines: Iterable[str]) -> None:
     async def work(conversations: Conversations) -> int:
         return await read_back(conversations.open_store(), LOCAL_CALLER, lines)
 
-    click.echo(f"Read {_with(loaded, work)} conversations.", err=True)
+    say(f"Read {_with(loaded, work)} conversations.")
 
 
 def deleted(loaded: Loaded, conversation_id: str) -> None:
@@ -150,4 +149,4 @@ def deleted(loaded: Loaded, conversation_id: str) -> None:
         return await conversations.open_store().delete(LOCAL_CALLER, found.id)
 
     _with(loaded, work)
-    click.echo(f"Deleted {conversation_id}.", err=True)
+    say(f"Deleted {conversation_id}.")

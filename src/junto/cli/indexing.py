@@ -12,9 +12,9 @@ import click
 from junto.app import Junto, running
 from junto.cli.orders import Order
 from junto.cli.progress import Progress
-from junto.cli.table import table
-from junto.cli.terminal import harmless
-from junto.cli.terminal import shown as shown_text
+from junto.cli.table import show
+from junto.cli.writing import harmless, say
+from junto.cli.writing import shown as shown_text
 from junto.domain.documents import EVERYONE, Scope, Source
 from junto.domain.errors import JuntoError
 from junto.kit.web import fetched
@@ -44,7 +44,7 @@ def index(loaded: Loaded, order: Order) -> int:
         try:
             return asyncio.run(_Indexing(junto, order).run())
         except KeyboardInterrupt:
-            click.echo(_STOPPED, err=True)
+            say(_STOPPED)
             return 130
 
 
@@ -103,7 +103,7 @@ class _Indexing:
 
     async def _watch(self, formats: Formats, targets: Sequence[Target]) -> None:
         watched = [each for each in targets if isinstance(each, Folder | File)]
-        click.echo("Watching; Ctrl-C ends it.", err=True)
+        say("Watching; Ctrl-C ends it.")
         async with aclosing(changes(watched)) as news:
             async for changed in news:
                 self._report = Report()
@@ -131,7 +131,7 @@ class _Indexing:
         try:
             await placing.finish(told)
         except JuntoError as error:
-            click.echo(f"Searchable by words alone. {harmless(error.message)}", err=True)
+            say(f"Searchable by words alone. {harmless(error.message)}")
         finally:
             progress.ends()
 
@@ -177,8 +177,8 @@ class _Indexing:
             (each.source, f"{each.documents:,}", f"{each.passages:,}", f"{each.characters:,}")
             for each in stock
         ]
-        click.echo(table([head, *rows_]))
-        click.echo("`junto index PATH` adds files and folders.", err=True)
+        show([head, *rows_], right=head[1:])
+        say("`junto index PATH` adds files and folders.")
         return 0
 
     def _tell(self) -> None:
@@ -203,13 +203,13 @@ class _Indexing:
         click.echo(done)
         if report.skipped:
             skipped = ", ".join(f"{count:,} {why}" for why, count in report.skipped.most_common())
-            click.echo(f"left out: {skipped}", err=True)
+            say(f"left out: {skipped}")
         for name, why in report.problems[:_MOST_SHOWN]:
             line = " ".join(f"{name}: {why}".split("\n"))
-            click.echo(harmless(line), err=True)
+            say(harmless(line))
         if report.failed > _MOST_SHOWN:
             more = report.failed - _MOST_SHOWN
-            click.echo(f"… and {more:,} more; --json tells of a thousand", err=True)
+            say(f"… and {more:,} more; --json tells of a thousand")
 
 
 async def _shown(indexer: Indexer, wanted: Folder | File | Web) -> None:

@@ -14,6 +14,7 @@ from junto.cli.clients.files import Change, change
 from junto.cli.clients.forms import UnchangeableError, UnreadableError
 from junto.cli.clients.known import CLIENTS, Client, Scope
 from junto.cli.clients.machine import Machine
+from junto.cli.writing import say
 from junto.domain.errors import ConfigurationError, InputOutputError, JuntoError, NotFoundError
 from junto.settings.tree import Http
 
@@ -85,7 +86,7 @@ def show(machine: Machine, wishes: Wishes, launch: Launch) -> None:
 
     def shown(client: Client, file: Path) -> None:
         entry = launch.entry(client).whole()
-        click.echo(f"{client.title}, in {file}:", err=True)
+        say(f"{client.title}, in {file}:")
         click.echo(client.form.put("", (client.section, wishes.name), entry), nl=False)
 
     _each(machine, wishes, shown)
@@ -103,11 +104,11 @@ def install(machine: Machine, wishes: Wishes, launch: Launch) -> None:
             f"`junto install {client.name} --print` shows what to add by hand.",
         )
         if not made.made:
-            click.echo(f"{client.title}: already there, in {file}.", err=True)
+            say(f"{client.title}: already there, in {file}.")
             return
-        click.echo(f"{client.title}: wrote `{wishes.name}` to {file}.{_kept(made)}", err=True)
+        say(f"{client.title}: wrote `{wishes.name}` to {file}.{_kept(made)}")
         then = (client.then, client.then_in_project if wishes.scope == "project" else "")
-        click.echo(" ".join(("   ", launch.told(), *filter(None, then))), err=True)
+        say(" ".join(("   ", launch.told(), *filter(None, then))))
 
     _each(machine, wishes, written)
 
@@ -123,10 +124,10 @@ def uninstall(machine: Machine, wishes: Wishes) -> None:
             "If it should go, take it out by hand.",
         )
         if not made.made:
-            click.echo(f"{client.title}: there is no `{wishes.name}` in {file}.", err=True)
+            say(f"{client.title}: there is no `{wishes.name}` in {file}.")
             return
-        click.echo(f"{client.title}: took `{wishes.name}` out of {file}.{_kept(made)}", err=True)
-        click.echo(f"    Restart {client.title} to let go of it.", err=True)
+        say(f"{client.title}: took `{wishes.name}` out of {file}.{_kept(made)}")
+        say(f"    Restart {client.title} to let go of it.")
 
     _each(machine, wishes, removed)
 
@@ -161,12 +162,12 @@ def _each(machine: Machine, wishes: Wishes, work: Callable[[Client, Path], None]
         except (ConfigurationError, NotFoundError) as error:
             if not wishes.every:
                 raise
-            click.echo(f"{client.title}: skipped. {error.message}", err=True)
+            say(f"{client.title}: skipped. {error.message}")
         except JuntoError as error:
             if len(chosen) == 1:
                 raise
             failed += 1
-            click.echo(f"{client.title}: {error.message}", err=True)
+            say(f"{client.title}: {error.message}")
     if failed:
         raise InputOutputError(f"{failed} of {failed + done} failed; the reasons stand above.")
     if not done:

@@ -10,37 +10,47 @@ import click
 from junto.cli.commands import connecting, knowing, serving, setting, talking
 from junto.cli.options import junto, known_secrets
 from junto.cli.packages import put_off
+from junto.cli.writing import harmless, say
 from junto.domain.errors import ConfigurationError, JuntoError
 
 # They make themselves known to `junto` when they are imported.
 __all__ = ["connecting", "knowing", "run", "serving", "setting", "talking"]
+
+# What a message tells a client to call, as somebody at a terminal does it.
+_SAME_HERE = {"list_models": "junto models", "list_conversations": "junto conversations list"}
 
 
 def run() -> NoReturn:
     """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
     put_off()
     try:
-        sys.exit(junto(prog_name="junto", standalone_mode=False) or 0)
+        sys.exit(junto(prog_name="junto", standalone_mode=False, color=_colour()) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except JuntoError as error:
-        click.echo(f"junto: {_presentable(error.message)}", err=True)
+        say(f"junto: {_presentable(error.message)}")
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EPIPE):
             raise
         # Standard output is full, or nobody reads it any more, as in `junto config show | head`.
         if error.errno == errno.ENOSPC:
-            click.echo(f"junto: {error.strerror}", err=True)
+            say(f"junto: {error.strerror}")
         os._exit(1)  # leaving in the ordinary way would write what is left, and fail again
 
 
+def _colour() -> bool | None:
+    """Return False where somebody wants none (https://no-color.org), or the terminal has none."""
+    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+
+
 def _presentable(message: str) -> str:
-    """Return a message without secrets, and without what would move the cursor."""
-    from junto.cli.terminal import harmless
+    """Return a message for the terminal: without secrets, and with its own commands."""
     from junto.security.secrets import Redactor
 
+    for tool, command in _SAME_HERE.items():
+        message = message.replace(f"`{tool}`", f"`{command}`")
     return harmless(Redactor(known_secrets).text(message))

@@ -7,13 +7,12 @@ import click
 
 from junto.app import running
 from junto.app.models import refreshed_lists
-from junto.cli.table import table
+from junto.cli.table import show
+from junto.cli.writing import say
 from junto.domain.errors import NotFoundError
 from junto.domain.models import Model
 from junto.settings import Loaded
 from junto.tools.models import ModelDescription
-
-_WIDEST = 48
 
 
 def models(loaded: Loaded, text: str | None, *, refresh: bool, as_json: bool) -> None:
@@ -23,7 +22,7 @@ def models(loaded: Loaded, text: str | None, *, refresh: bool, as_json: bool) ->
         if refresh:
             names = tuple(access.provider for access in catalog.accesses)
             for problem in asyncio.run(refreshed_lists(catalog, names)).values():
-                click.echo(f"warning: {problem} The list from before is shown.", err=True)
+                say(f"warning: {problem} The list from before is shown.")
         wanted = (text or "").casefold()
         found = [model for model in catalog.models() if wanted in model.id.casefold()]
     if as_json:
@@ -33,18 +32,18 @@ def models(loaded: Loaded, text: str | None, *, refresh: bool, as_json: bool) ->
         )
     elif found:
         head = ("MODEL", "PROVIDER", "WINDOW", "$/M IN", "$/M OUT", "ABOUT")
-        click.echo(table([head, *(_row(model) for model in found)]))
+        rows = [head, *(_row(model) for model in found)]
+        show(rows, right=("WINDOW", "$/M IN", "$/M OUT"), shorten=("ABOUT",), drop=("ABOUT",))
     else:
         raise NotFoundError("No such model can be asked. `junto doctor` says how to add some.")
 
 
 def _row(model: Model) -> tuple[str, ...]:
-    about = model.description or ""
     return (
         f"{model.id} *" if model.default else model.id,
         model.provider,
         f"{model.context_window:,}" if model.context_window else "?",
         f"{model.price.input:g}" if model.price else "?",
         f"{model.price.output:g}" if model.price else "?",
-        about if len(about) <= _WIDEST else about[: _WIDEST - 1] + "…",
+        model.description or "",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from junto.cli.terminal import harmless
+from junto.cli.writing import harmless, rewrite, rewrites
 
 _EVERY, _EVERY_IN_A_PIPE = 0.1, 10.0
 _BAR = 20
@@ -22,7 +22,7 @@ class Progress:
     verb: str
     unit: str
     total: int | None = None
-    person: bool = field(default_factory=lambda: bool(sys.stderr and sys.stderr.isatty()))
+    person: bool = field(default_factory=lambda: rewrites(sys.stderr))
     _begun: float = field(default_factory=time.monotonic, init=False)
     _told: float = field(default=0.0, init=False)
 
@@ -36,7 +36,7 @@ class Progress:
     def ends(self) -> None:
         """Leave the line as it was before."""
         if self.person and self._told:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            rewrite("")
 
     def line(self, done: int, seconds: float, name: str = "", width: int | None = None) -> str:
         """Return the line; what does not fit is left out from its end."""
@@ -57,7 +57,7 @@ class Progress:
 
     def _writes(self, text: str) -> None:
         if self.person:
-            click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+            rewrite(text)
         else:
             click.echo(text, err=True)
 

@@ -6,8 +6,8 @@ import json
 import click
 
 from junto.app import running
-from junto.cli.terminal import harmless
-from junto.cli.terminal import shown as shown_text
+from junto.cli.hits import show_hit
+from junto.cli.writing import harmless, say
 from junto.domain.errors import NotFoundError
 from junto.knowledge.service import Found
 from junto.settings import Loaded
@@ -36,8 +36,6 @@ def search(loaded: Loaded, query: str, limit: int, *, as_json: bool) -> None:
     if not hits:
         raise NotFoundError(found.note or "Nothing was found.")
     for hit in hits:
-        click.secho(shown_text(hit.title), bold=True, nl=False)
-        click.secho(shown_text(f"  {hit.url}  {hit.score:.2f}  [{hit.id}]"), dim=True)
-        click.echo(shown_text(f"{hit.snippet}\n"))
+        show_hit(hit.title, f"{hit.url}  {hit.score:.2f}  [{hit.id}]", hit.snippet)
     if found.note:
-        click.echo(harmless(found.note), err=True)
+        say(harmless(found.note))

@@ -1,29 +1,28 @@
 """An answer in a terminal: data to standard output, talk to standard error."""
 
-import re
+import shutil
 import sys
 from dataclasses import dataclass, field
 
 import click
 
+from junto.cli.flowing import Flow
+from junto.cli.writing import harmless, rewrite, rewrites, room_of, say, shown, sits, wrapped
 from junto.conversation.service import Asked, Reply
 from junto.domain.questions import Event, StopReason, TextDelta, ThinkingDelta, Waiting
 
-# What a model says must not move the cursor, change the title, or write to the clipboard.
-# Nor may it turn the direction of what is written.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def _sits(stream: object) -> bool:
-    return bool(stream and getattr(stream, "isatty", lambda: False)())
+__all__ = ["Terminal", "harmless", "shown"]
 
 
 @dataclass(slots=True)
 class Terminal:
     """Shows events as they come; talk only where somebody sits."""
 
-    person: bool = field(default_factory=lambda: _sits(sys.stderr))
-    raw: bool = field(default_factory=lambda: not _sits(sys.stdout))
+    person: bool = field(default_factory=lambda: sits(sys.stderr))
+    raw: bool = field(default_factory=lambda: not sits(sys.stdout))
+    _flow: Flow = field(
+        default_factory=lambda: Flow(shutil.get_terminal_size().columns), init=False
+    )
     _waited: bool = field(default=False, init=False)
     _thought: bool = field(default=False, init=False)
 
@@ -41,42 +40,33 @@ class Terminal:
                 if self._thought:
                     click.echo("\n", err=True)
                     self._thought = False
-                click.echo(text if self.raw else harmless(text), nl=False)
+                click.echo(text if self.raw else self._flow.takes(harmless(text)), nl=False)
                 if sys.stdout:
                     sys.stdout.flush()
 
     def ends(self, reply: Reply) -> None:
         """Show what is to be known after the answer."""
         self._clear()
-        click.echo()
+        click.echo(self._flow.rest())
         usage = reply.answer.usage
         if reply.answer.stop is StopReason.LENGTH:
-            click.echo("The answer was cut off at its longest; --max-tokens allows more.", err=True)
+            say("The answer was cut off at its longest; --max-tokens allows more.")
         if reply.notice:
-            click.echo(reply.notice, err=True)
+            say(reply.notice)
         if self.person:
-            cost = "" if reply.cost is None else f", ${reply.cost:.6f}"
+            cost = f", ${reply.cost:.6f}" if reply.cost else ""
             used = f"{usage.input_tokens} tokens in, {usage.output_tokens} out{cost}"
             id_ = f" [{reply.conversation_id}]" if reply.conversation_id else ""
-            click.secho(f"{reply.answer.model}: {used}{id_}", err=True, dim=True)
+            line = wrapped(f"{reply.answer.model}: {used}{id_}", room_of(sys.stderr))
+            click.secho(line, err=True, dim=True)
 
     def _waits(self, waiting: Waiting) -> None:
-        if self.person:
+        if rewrites(sys.stderr):
             share = f" {waiting.done / waiting.total:.0%}" if waiting.done and waiting.total else ""
-            click.echo(f"\r\x1b[K{waiting.reason}{share} …", nl=False, err=True)
+            rewrite(f"{waiting.reason}{share} …")
             self._waited = True
 
     def _clear(self) -> None:
         if self._waited:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            rewrite("")
             self._waited = False
-
-
-def shown(text: str) -> str:
-    """Return text for standard output: as it is for a program, harmless for a terminal."""
-    return harmless(text) if _sits(sys.stdout) else text
-
-
-def harmless(text: str) -> str:
-    """Return text that moves no cursor and rings no bell."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
