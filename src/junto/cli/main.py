@@ -7,14 +7,15 @@ from typing import NoReturn
 
 import click
 
-from junto.cli.commands import connecting, knowing, serving, setting, talking
+from junto.cli.commands import connecting, helping, knowing, serving, setting, talking
+from junto.cli.mistakes import told
 from junto.cli.options import junto, known_secrets
 from junto.cli.packages import put_off
 from junto.cli.writing import harmless, say
 from junto.domain.errors import ConfigurationError, JuntoError
 
 # They make themselves known to `junto` when they are imported.
-__all__ = ["connecting", "knowing", "run", "serving", "setting", "talking"]
+__all__ = ["connecting", "helping", "knowing", "run", "serving", "setting", "talking"]
 
 # What a message tells a client to call, as somebody at a terminal does it.
 _SAME_HERE = {"list_models": "junto models", "list_conversations": "junto conversations list"}
@@ -26,7 +27,7 @@ def run() -> NoReturn:
     try:
         sys.exit(junto(prog_name="junto", standalone_mode=False, color=_colour()) or 0)
     except click.ClickException as error:
-        error.show()
+        say(told(error))
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

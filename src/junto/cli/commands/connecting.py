@@ -12,10 +12,23 @@ if TYPE_CHECKING:
     from junto.cli.install import Wishes
 
 
+_CLIENTS = "claude-code, claude-desktop, cursor, vscode, gemini or codex."
+_FILES = {
+    "the client's file": "gets or loses the entry; `--print` and docs/clients.md tell where it is",
+    "FILE.junto-backup-TIME": "beside it, is the file as it was",
+}
+
+
 def _for_clients(command: F) -> F:
     """Add what both commands about clients take."""
     for option in (
-        click.option("--name", default="junto", show_default=True, help="The name of the entry."),
+        click.option(
+            "--name",
+            metavar="NAME",
+            default="junto",
+            show_default=True,
+            help="The name of the entry: letters, digits, - and _.",
+        ),
         click.option(
             "--scope",
             type=click.Choice(["user", "project"]),
@@ -24,7 +37,12 @@ def _for_clients(command: F) -> F:
             help="For everything you do, or for the project in the current folder alone.",
         ),
         click.option("--all", "every", is_flag=True, help="Every client that is on this machine."),
-        click.argument("clients", metavar="[CLIENT]...", nargs=-1),
+        click.argument(
+            "clients",
+            metavar="[CLIENT]...",
+            nargs=-1,
+            help=_CLIENTS,
+        ),
     ):
         command = option(command)
     return command
@@ -40,9 +58,21 @@ def _wishes(clients: tuple[str, ...], name: str, *, every: bool, scope: Any) -> 
     return Wishes(clients=clients, every=every, scope=scope, name=name)
 
 
-@junto.command(short_help="Add Junto to Claude, Cursor, VS Code, Gemini CLI or Codex.")
+@junto.command(
+    short_help="Add Junto to Claude, Cursor, VS Code, Gemini CLI or Codex.",
+    heading="Connect",
+    examples={
+        "junto install claude-code": "For everything you do with Claude Code:",
+        "junto install cursor --scope project": "For the project in this folder alone:",
+        "junto install --all --print": "Show what would be written for every client here:",
+        "junto install vscode --http": "Connect to a running `junto serve` instead:",
+    },
+    files=_FILES,
+    exits={"1": "a file could not be changed, or no client is here"},
+    see=("junto uninstall", "junto mcp", "junto doctor"),
+)
 @_for_clients
-@click.option("--http", "over_http", is_flag=True, help="Connect to `junto serve` instead.")
+@click.option("--http", "over_http", is_flag=True, help="Connect to a running `junto serve`.")
 @click.option("--print", "only_print", is_flag=True, help="Show what would be written, only.")
 @with_settings
 def install(  # noqa: PLR0913 - one for each option
@@ -58,9 +88,8 @@ def install(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Add Junto to the configuration of one or more clients.
 
-    CLIENT is claude-code, claude-desktop, cursor, vscode, gemini or codex. The client then starts
-    this very Junto by itself, on standard input and output; with --http it connects to a running
-    `junto serve`, at the host and port of the settings.
+    The client then starts this very Junto by itself, on standard input and output; with --http it
+    connects to a running `junto serve`, at the host and port of the settings.
 
     Only the entry is written: other servers, comments and the layout of the file stay. The file as
     it was is kept beside it. What is there already is not written again; an entry of an earlier
@@ -81,14 +110,23 @@ def install(  # noqa: PLR0913 - one for each option
     work(Machine.here(), wishes, commands.Launch(commands.command(config), url))
 
 
-@junto.command(short_help="Take Junto out of a client again.")
+@junto.command(
+    short_help="Take Junto out of a client again.",
+    heading="Connect",
+    examples={
+        "junto uninstall claude-code": "Out of one client:",
+        "junto uninstall --all": "Out of every client that is here:",
+    },
+    files=_FILES,
+    exits={"1": "a file could not be changed, or no client is here"},
+    see=("junto install",),
+)
 @_for_clients
 def uninstall(clients: tuple[str, ...], name: str, scope: str, *, every: bool) -> None:
     """Take Junto out of the configuration of one or more clients.
 
-    CLIENT is claude-code, claude-desktop, cursor, vscode, gemini or codex. Only our entry goes;
-    everything else in the file stays as it is, to the last blank. The file as it was is kept
-    beside it. An entry of that name that is not Junto's is left alone.
+    Only our entry goes; everything else in the file stays as it is, to the last blank. The file as
+    it was is kept beside it. An entry of that name that is not Junto's is left alone.
     """
     from junto.cli import install as commands
     from junto.cli.clients.machine import Machine

@@ -6,26 +6,47 @@ from typing import Any
 
 import click
 
-from junto.cli.options import junto, loaded_with, with_settings
+from junto.cli.options import as_json, junto, loaded_with, with_settings
+
+_KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url wins"}
 
 
-@junto.command(short_help="Make files, folders and pages searchable.")
-@click.argument("what", nargs=-1, metavar="[PATH | PATTERN | URL | -]...")
-@click.option("--note", metavar="TEXT", help="Keep a note instead of a file.")
-@click.option("--title", help="What a note is called; one of the same title is replaced.")
+@junto.command(
+    short_help="Make files, folders and pages searchable.",
+    heading="Know",
+    examples={
+        "junto index ~/notes 'papers/*.pdf'": "A folder, and the files of a pattern:",
+        "junto index --watch docs": "A folder, and what changes in it from now on:",
+        "junto index --note 'The gate code is 4711.'": "A note:",
+        "junto index --remove docs": "Forget what was read there:",
+    },
+    files=_KEPT,
+    exits={"1": "something that was named could not be read, or nothing was removed"},
+    see=("junto search",),
+)
+@click.argument(
+    "what",
+    nargs=-1,
+    metavar="[PATH | PATTERN | URL | -]...",
+    help="What to read; - is a note from a pipe. With --remove also ids.",
+)
+@click.option("--note", metavar="TEXT", help="Keep this note.")
+@click.option(
+    "--title", metavar="TEXT", help="What a note is called; one of the same title is replaced."
+)
 @click.option("--shared", is_flag=True, help="For every caller of this server, not just you.")
 @click.option("--remove", is_flag=True, help="Remove what was indexed instead of adding it.")
 @click.option("--watch", is_flag=True, help="Go on, and index what changes.")
 @click.option("--words-only", is_flag=True, help="Words now; a running server adds the meaning.")
 @click.option("--list", "listed", is_flag=True, help="List the documents and notes there are.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@as_json
 @with_settings
 def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **wishes: Any) -> None:
-    """Make files, folders and pages of the web searchable; without any, show what there is.
+    """Make files, folders and pages of the web searchable; without any, count what there is.
 
     A second run reads only what has changed and removes what is gone. What .gitignore names, links,
-    binary files and files that are named like secrets are left out. `-` reads a note from a pipe.
-    --remove takes paths, addresses and ids.
+    binary files and files that are named like secrets are left out. Nothing leaves this machine,
+    unless embeddings of a provider are configured.
     """
     from junto.cli import indexing
     from junto.cli.orders import Order
@@ -33,10 +54,28 @@ def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **w
     sys.exit(indexing.index(loaded_with(config, log_level), Order(words=what, **wishes)))
 
 
-@junto.command(short_help="Search documents, notes and conversations.")
-@click.argument("query", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@junto.command(
+    short_help="Search documents, notes and conversations.",
+    heading="Know",
+    examples={
+        "junto search how do I renew the certificate": "What fits best, by words and by meaning:",
+        "junto search type:pdf path:papers attention": "Only in certain documents:",
+        "junto search source:system retention": "In Junto's own manual:",
+    },
+    files=_KEPT,
+    exits={"1": "nothing was found"},
+    see=("junto index", "junto conversations search"),
+)
+@click.argument("query", nargs=-1, required=True, help="Words, and filters among them.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=10,
+    show_default=True,
+    help="At most so many.",
+)
+@as_json
 @with_settings
 def search(
     query: tuple[str, ...], limit: int, config: Path | None, log_level: str | None, *, as_json: bool

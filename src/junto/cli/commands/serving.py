@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from junto.cli.options import F, junto, loaded_with, with_settings
+from junto.cli.options import F, as_json, junto, loaded_with, with_settings
 
 if TYPE_CHECKING:
     from junto.cli.background import Wishes
@@ -17,23 +17,52 @@ def _with_address(command: F) -> F:
     """Add the options that every command about the HTTP server takes."""
     port = click.IntRange(0, 65535)
     for option in (
-        click.option("--port", type=port, help="The port; 0 for any.  [default: 32701]"),
-        click.option("--host", help="The address to listen on.  [default: 127.0.0.1]"),
+        click.option(
+            "--port",
+            metavar="N",
+            type=port,
+            help="The port to listen on; 0 takes any.  [default: http.port, or 32701]",
+        ),
+        click.option(
+            "--host",
+            metavar="ADDRESS",
+            help="The address to listen on.  [default: http.host, or 127.0.0.1]",
+        ),
     ):
         command = option(command)
     return with_settings(command)
+
+
+_BEHIND = {
+    "state_directory": "has background/, which tells whether it runs and where",
+    "logging.directory": "has background.log, what it says",
+}
 
 
 def _flags(host: str | None, port: int | None, log_level: str | None) -> dict[str, Any]:
     return {"http.host": host, "http.port": port, "logging.level": log_level}
 
 
-@junto.command(short_help="Serve MCP over HTTP, for clients that connect.")
+@junto.command(
+    short_help="Serve MCP over HTTP, for clients that connect.",
+    heading="Serve",
+    examples={
+        "junto serve": "On http://127.0.0.1:32701/mcp, until Ctrl-C:",
+        "junto serve --port 0 --log-level info": "On any port, telling of each call:",
+        "junto serve --reload": "While you work on Junto or its configuration:",
+    },
+    exits={"1": "the port is taken"},
+    see=("junto start", "junto install --http"),
+)
 @click.option("--reload", is_flag=True, help="Begin anew whenever a source or a setting changes.")
 @click.option("--background", is_flag=True, hidden=True)
 @_with_address
 def serve(config: Path | None, *, reload: bool, background: bool, **address: Any) -> None:
-    """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it."""
+    """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it.
+
+    It listens on loopback only. At / is a page that shows how to connect a client; /health and
+    /ready tell how it is, /metrics counts for Prometheus. Ctrl-C lets calls under way finish.
+    """
     if reload:
         from junto.cli import reloading
 
@@ -61,48 +90,111 @@ def _behind(
     return loaded_with(config, **flags).settings, background.Wishes.of(config, flags)
 
 
-@junto.command(short_help="Start the HTTP server in the background.")
+@junto.command(
+    short_help="Start the HTTP server in the background.",
+    heading="Serve",
+    examples={
+        "junto start": "Start it, unless it runs:",
+        "junto start --port 8000": "At another port:",
+    },
+    files=_BEHIND,
+    exits={"1": "it did not come up; the reason is told"},
+    see=("junto status", "junto stop", "junto mcp --shared"),
+)
 @_with_address
 def start(**wishes: Any) -> None:
-    """Start `junto serve` in the background, wait until it answers, and print its address."""
+    """Start `junto serve` in the background, wait until it answers, and print its address.
+
+    There is one for each state_directory. If it runs already, its address is printed.
+    """
     from junto.cli import background
 
     background.start(*_behind(**wishes))
 
 
-@junto.command(short_help="Stop the background server.")
+@junto.command(
+    short_help="Stop the background server.",
+    heading="Serve",
+    examples={"junto stop": "Stop it, once it has finished what it does:"},
+    files=_BEHIND,
+    see=("junto start", "junto restart"),
+)
 @_with_address
 def stop(**wishes: Any) -> None:
-    """Stop the background server, once the calls under way are finished."""
+    """Stop the background server, once the calls under way are finished.
+
+    Only what `junto start` or a client with --shared has started is stopped, and nothing else that
+    is at the port.
+    """
     from junto.cli import background
 
     background.stop(*_behind(**wishes))
 
 
-@junto.command(short_help="Stop the background server and start it again.")
+@junto.command(
+    short_help="Stop the background server and start it again.",
+    heading="Serve",
+    examples={
+        "junto restart": "After a change of the configuration, of a key, or of Junto:",
+        "junto restart --log-level debug": "With another option than before:",
+    },
+    files=_BEHIND,
+    exits={"1": "it did not come up again; the reason is told"},
+    see=("junto start", "junto status"),
+)
 @_with_address
 def restart(**wishes: Any) -> None:
-    """Stop the background server and start it again, with the options it had unless given."""
+    """Stop the background server and start it again, with the options it had unless given.
+
+    A configuration that cannot be read stops nothing. Whoever asks meanwhile waits for the new one.
+    """
     from junto.cli import background
 
     background.restart(*_behind(**wishes))
 
 
-@junto.command(short_help="Tell how the background server is.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@junto.command(
+    short_help="Tell how the background server is.",
+    heading="Serve",
+    examples={
+        "junto status": "Where it serves, since when, and what has changed since:",
+        "junto status --json": "The same for a program:",
+    },
+    files=_BEHIND,
+    exits={"3": "it does not run, or is not well"},
+    see=("junto start", "junto doctor"),
+)
+@as_json
 @_with_address
 def status(*, as_json: bool, **wishes: Any) -> int:
-    """Tell how the background server is; the exit code is 3 when it does not run."""
+    """Tell how the background server is.
+
+    If its settings or its version differ from yours, it says so; `junto restart` applies them.
+    """
     from junto.cli import background
 
     return background.status(*_behind(**wishes), as_json=as_json)
 
 
-@junto.command(short_help="Serve MCP on standard input and output.")
+@junto.command(
+    short_help="Serve MCP on standard input and output.",
+    heading="Serve",
+    examples={
+        "junto mcp": "What a client runs:",
+        "junto mcp --shared": "The same with one server behind all clients:",
+        "junto mcp < messages.jsonl": "By hand, one message on each line:",
+    },
+    see=("junto install", "junto start"),
+)
 @click.option("--shared", is_flag=True, help="By way of the background server, started if need be.")
 @with_settings
 def mcp(config: Path | None, log_level: str | None, *, shared: bool) -> None:
-    """Serve MCP on standard input and output, for a client that starts this command."""
+    """Serve MCP on standard input and output, for a client that starts this command.
+
+    Standard output carries the protocol alone; logs go to standard error. It ends when the client
+    closes its input, after the calls under way are finished. Tools for files reach the folder it
+    is started in, unless tools.roots names others.
+    """
     loaded = loaded_with(config, log_level)
     if shared and sys.platform == "win32":
         click.echo("There is no background server on Windows yet; this one serves alone.", err=True)

@@ -5,16 +5,45 @@ from pathlib import Path
 
 import click
 
-from junto.cli.options import CONFIG_FILE, junto, loaded_with, with_settings
+from junto.cli.options import CONFIG_FILE, as_json, junto, loaded_with, with_settings
+
+_READ = {
+    "./junto.yaml": "read first; it may not open more of this machine, nor send keys elsewhere",
+    "~/.config/junto/config.yaml": "read next",
+}
 
 
-@junto.group()
+@junto.group(
+    short_help="See, start and check the configuration.",
+    heading="Set up",
+    examples={
+        "junto config init": "Write a file to start from:",
+        "junto config show": "Every setting in force:",
+        "junto config check": "Whether it is sound:",
+    },
+    files=_READ,
+    see=("junto doctor", "docs/settings.md"),
+)
 def config() -> None:
-    """See, start and check the configuration."""
+    """See, start and check the configuration.
+
+    A setting comes from a flag, from its variable (JUNTO_HTTP_PORT for http.port), from a file, or
+    it has its default; the first of these wins.
+    """
 
 
-@config.command("show")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@config.command(
+    "show",
+    short_help="Show every setting and where it comes from.",
+    examples={
+        "junto config show": "All of them:",
+        "junto config show | grep -v default": "Those that were changed:",
+        "junto config show --json": "For a program, with whole values:",
+    },
+    files=_READ,
+    see=("junto config check",),
+)
+@as_json
 @with_settings
 def config_show(config: Path | None, log_level: str | None, *, as_json: bool) -> None:
     """Show every setting in force and where it comes from; secrets are masked."""
@@ -23,36 +52,76 @@ def config_show(config: Path | None, log_level: str | None, *, as_json: bool) ->
     show(loaded_with(config, log_level), as_json=as_json)
 
 
-@config.command("init")
-@click.option("--path", type=CONFIG_FILE, default=Path("junto.yaml"), show_default=True)
+@config.command(
+    "init",
+    short_help="Write a commented file to start from.",
+    examples={
+        "junto config init": "In this folder:",
+        "junto config init --path ~/.config/junto/config.yaml": "For all that you do:",
+        "junto config init --print | less": "Only look at it:",
+    },
+    exits={"2": "there is a file already; it is left as it is"},
+    see=("junto config check", "docs/settings.md"),
+)
+@click.option(
+    "--path",
+    type=CONFIG_FILE,
+    default=Path("junto.yaml"),
+    show_default=True,
+    help="The file to write; its folder is made.",
+)
 @click.option("--print", "only_print", is_flag=True, help="Show the file instead of writing it.")
 def config_init(path: Path, *, only_print: bool) -> None:
-    """Write a commented configuration file to start from."""
+    """Write a configuration file to start from: every setting with its default, commented out.
+
+    Only you may read it, since keys may end up in it.
+    """
     from junto.cli.configuration import init
 
     init(path, only_print=only_print)
 
 
-@config.command("check")
+@config.command(
+    "check",
+    short_help="Say what is wrong with the configuration.",
+    examples={
+        "junto config check": "What would be in force here:",
+        "junto config check --config new.yaml": "A file before it is used:",
+    },
+    files=_READ,
+    exits={"2": "it is not sound; the first thing that is wrong is told"},
+    see=("junto config show", "junto doctor"),
+)
 @with_settings
 def config_check(config: Path | None, log_level: str | None) -> None:
-    """Read the configuration and say what is wrong with it, if anything is."""
+    """Read the configuration, build everything from it, and say what is wrong, if anything is.
+
+    No model is asked and nothing is opened to the network.
+    """
     from junto.cli.configuration import check
 
     check(loaded_with(config, log_level))
 
 
-@junto.command(short_help="Check what could be wrong, and how to mend it.")
+@junto.command(
+    short_help="Check what could be wrong, and how to mend it.",
+    heading="Set up",
+    examples={
+        "junto doctor": "One line for each check, with the fix:",
+        "junto doctor --online": "Ask the providers whether they accept their keys, too:",
+        "junto doctor --json": "For a program, or to send to somebody:",
+    },
+    exits={"1": "something is broken", "2": "the configuration cannot be used"},
+    see=("junto config check", "junto status"),
+)
 @click.option("--online", is_flag=True, help="Ask providers whether they accept the keys, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every value and every tool, too.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@as_json
 @with_settings
 def doctor(config: Path | None, log_level: str | None, **wishes: bool) -> None:
     """Check everything that could be wrong, and say how to mend it.
 
-    Nothing is changed. No provider is asked without --online, and then for what costs nothing. The
-    exit code is 0 if all is well or merely to be looked at, 1 if something is broken, and 2 if the
-    configuration cannot be used.
+    Nothing is changed. No provider is asked without --online, and then for what costs nothing.
     """
     from junto.cli.doctor.visiting import examine
 
