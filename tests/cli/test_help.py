@@ -15,6 +15,7 @@ import pytest
 from junto.cli.commands import connecting, helping, knowing, serving, setting, talking
 from junto.cli.options import junto as command
 from junto.cli.pages import HEADINGS, Page
+from junto.cli.values import CLIENTS
 from junto.settings.leaves import leaves
 from tests.clients import SECONDS, clean_environment, junto
 
@@ -209,3 +210,9 @@ def test_neither_help_nor_a_mistake_reads_settings(tmp_path: Path, words: tuple[
     loaded = set((tmp_path / "modules").read_text().split())
     assert "click" in loaded
     assert loaded.isdisjoint({"pydantic", "junto.settings", "asyncio", "sqlite3", "yaml"})
+
+
+def test_the_clients_that_are_offered_are_those_that_are_known() -> None:
+    from junto.cli.clients.known import CLIENTS as KNOWN
+
+    assert [client.name for client in KNOWN] == list(CLIENTS)

@@ -24,6 +24,10 @@ _SAME_HERE = {"list_models": "junto models", "list_conversations": "junto conver
 def run() -> NoReturn:
     """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
     put_off()
+    if "_JUNTO_COMPLETE" in os.environ:
+        from junto.cli.completing import answer
+
+        answer(junto)
     try:
         sys.exit(junto(prog_name="junto", standalone_mode=False, color=_colour()) or 0)
     except click.ClickException as error:

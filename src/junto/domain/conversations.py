@@ -9,6 +9,9 @@ from typing import Any, Protocol
 from junto.domain.messages import Message
 from junto.domain.questions import Usage
 
+# Who talks in the terminal, or through a client that has started the server.
+LOCAL_OWNER = "local"
+
 
 class Status(StrEnum):
     """Whether a conversation is shown."""

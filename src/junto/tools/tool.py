@@ -18,9 +18,10 @@ from mcp_types import (
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from junto.domain.conversations import LOCAL_OWNER
 from junto.jobs.running import Running
 
-LOCAL_CALLER = "local"
+LOCAL_CALLER = LOCAL_OWNER
 
 
 class Group(StrEnum):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from junto.cli.options import F, junto, loaded_with, with_settings
+from junto.cli.values import CLIENTS, client_names
 
 if TYPE_CHECKING:
     from junto.cli.install import Wishes
 
 
-_CLIENTS = "claude-code, claude-desktop, cursor, vscode, gemini or codex."
+_CLIENTS = f"{', '.join(CLIENTS[:-1])} or {CLIENTS[-1]}."
 _FILES = {
     "the client's file": "gets or loses the entry; `--print` and docs/clients.md tell where it is",
     "FILE.junto-backup-TIME": "beside it, is the file as it was",
@@ -38,10 +39,7 @@ def _for_clients(command: F) -> F:
         ),
         click.option("--all", "every", is_flag=True, help="Every client that is on this machine."),
         click.argument(
-            "clients",
-            metavar="[CLIENT]...",
-            nargs=-1,
-            help=_CLIENTS,
+            "clients", metavar="[CLIENT]...", nargs=-1, help=_CLIENTS, shell_complete=client_names
         ),
     ):
         command = option(command)

@@ -1,8 +1,46 @@
-"""`junto help`."""
+"""`junto completion` and `help`."""
+
+import os
+import sys
+from pathlib import Path
 
 import click
 
 from junto.cli.options import junto
+from junto.cli.values import command_names
+
+
+@junto.command(
+    short_help="Print what makes your shell complete words.",
+    heading="Help",
+    examples={
+        'eval "$(junto completion bash)"': "In this bash; the line in ~/.bashrc makes it last:",
+        'eval "$(junto completion zsh)"': "In this zsh; in ~/.zshrc it stands after compinit:",
+        "junto completion fish | source": "In this fish:",
+    },
+    see=("junto help",),
+)
+@click.argument(
+    "shell",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    required=False,
+    help="The shell.  [default: the one that SHELL names]",
+)
+@click.pass_context
+def completion(ctx: click.Context, shell: str | None) -> None:
+    """Print the script that makes a shell complete the words of `junto`.
+
+    It completes commands, options and files, and also values: models after -m, conversations by
+    their ids, clients. Only what is on this machine is looked at, and nothing is changed.
+    """
+    from junto.cli.completing import PLACES, SHELLS, script
+
+    named = shell or Path(os.environ.get("SHELL", "")).name
+    if named not in SHELLS:
+        raise click.UsageError(f"Name the shell: {', '.join(SHELLS)}.")
+    click.echo(script(ctx.find_root().command, named), nl=False)
+    if sys.stdout and sys.stdout.isatty():
+        click.echo(PLACES[named], err=True)
 
 
 @junto.command(
@@ -14,7 +52,7 @@ from junto.cli.options import junto
     },
     see=("junto COMMAND --help, which says the same",),
 )
-@click.argument("command", nargs=-1, help="The words of a command.")
+@click.argument("command", nargs=-1, help="The words of a command.", shell_complete=command_names)
 @click.pass_context
 def help(ctx: click.Context, command: tuple[str, ...]) -> None:  # noqa: A001 - its name
     """Tell about a command, or list the commands there are."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from junto.cli.options import as_json, junto, loaded_with, with_settings
+from junto.cli.values import paths
 
 _KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url wins"}
 
@@ -29,6 +30,7 @@ _KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url
     nargs=-1,
     metavar="[PATH | PATTERN | URL | -]...",
     help="What to read; - is a note from a pipe. With --remove also ids.",
+    shell_complete=paths,
 )
 @click.option("--note", metavar="TEXT", help="Keep this note.")
 @click.option(

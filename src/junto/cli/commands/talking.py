@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from junto.cli.options import F, as_json, junto, loaded_with, with_settings
+from junto.cli.values import conversation_ids, model_ids
 from junto.domain.errors import InvalidInputError
 
 _KEPT = {"state_directory": "has junto.db, where conversations are kept; database.url wins"}
@@ -30,12 +31,14 @@ _KEPT = {"state_directory": "has junto.db, where conversations are kept; databas
     "--model",
     metavar="ID",
     help="The model to ask.  [default: default_model]",
+    shell_complete=model_ids,
 )
 @click.option(
     "-c",
     "--conversation",
     metavar="ID",
     help="Go on with this conversation.",
+    shell_complete=conversation_ids,
 )
 @click.option("--continue", "latest", is_flag=True, help="Go on with the latest conversation.")
 @click.option(
@@ -199,6 +202,7 @@ _one = click.argument(
     "conversation_id",
     metavar="ID",
     help="The conversation, as `list` shows it.",
+    shell_complete=conversation_ids,
 )
 
 
@@ -292,6 +296,7 @@ def conversations_fork(conversation_id: str, at: int | None, **settings: Any) ->
     metavar="[ID]",
     required=False,
     help="One conversation.  [default: all]",
+    shell_complete=conversation_ids,
 )
 @click.option(
     "--format",
