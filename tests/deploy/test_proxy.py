@@ -27,7 +27,7 @@ class Front:
     """What clients see."""
 
     client: HttpClient
-    token: Path
+    behind: int
 
     def list(self, key: str | None, host: str = HOST) -> tuple[int, str]:
         """Ask for the tools, and return the status and what was said."""
@@ -38,21 +38,19 @@ class Front:
 
 
 @contextlib.contextmanager
-def _proxied(home: Path, port: int) -> Iterator[Front]:
+def _proxied(home: Path, port: int, **key: str) -> Iterator[Front]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         front = free.getsockname()[1]
-    token = home / "token"
-    token.write_text(f"{KEY}\n")
-    variables = {"HTTP_PORT": str(front), "JUNTO_PORT": str(port), "TOKEN_FILE": str(token)}
+    variables = {"HTTP_PORT": str(front), "JUNTO_PORT": str(port), "SITE_ADDRESS": "http://"}
     command = [str(CADDY), "run", "--config", str(ROOT / "deploy" / "Caddyfile")]
-    environment = clean_environment(home, SITE_ADDRESS="http://", **variables)
+    environment = clean_environment(home, **variables, **key)
     with subprocess.Popen(
         command, env=environment, cwd=home, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as proxy:
         try:
             assert until(lambda: _listens(front))
-            yield Front(HttpClient(front), token)
+            yield Front(HttpClient(front), port)
         finally:
             proxy.terminate()
             proxy.wait(SECONDS)
@@ -77,7 +75,7 @@ def front(tmp_path: Path) -> Iterator[Front]:
         serving = junto("serve", "--port", "0")
         with (
             http_server(serving, environment, tmp_path) as (client, _),
-            _proxied(tmp_path, client.port) as front,
+            _proxied(tmp_path, client.port, ACCESS_TOKEN=KEY) as front,
         ):
             yield front
 
@@ -94,14 +92,11 @@ def test_only_who_has_the_key_gets_in(front: Front) -> None:
         assert front.client.get(path, Host=HOST).status == 401
 
 
-def test_without_a_key_in_its_file_nobody_does(front: Front) -> None:
-    front.token.write_text("")
-    assert front.list(f"Bearer {KEY}")[0] == 401
-    assert front.list("Bearer ")[0] == 401
-
-    front.token.unlink()
-    assert front.list(f"Bearer {KEY}")[0] == 401
-    assert front.list("Bearer ")[0] == 401
+@pytest.mark.parametrize("key", [{}, {"ACCESS_TOKEN": ""}], ids=["none", "empty"])
+def test_where_no_key_is_set_nobody_does(front: Front, key: dict[str, str], tmp_path: Path) -> None:
+    with _proxied(tmp_path, front.behind, **key) as open_to_nobody:
+        for tried in ("Bearer", "Bearer ", f"Bearer {KEY}", "Bearer {env.ACCESS_TOKEN}"):
+            assert open_to_nobody.list(tried)[0] == 401
 
 
 def test_junto_still_asks_who_is_meant(front: Front) -> None:
