@@ -188,9 +188,12 @@ PROVOKED: dict[str, Callable[[Bench], str]] = {
     "A client gives up after a minute": a_patient_model,
     "It was made by a newer Junto": a_newer_database,
     "It is broken": a_broken_database,
-    "A path lies outside": lambda b: b.call("read_file", {"path": "/data/notes.txt"}),
+    "A path lies outside": lambda b: b.call(
+        "read_file", {"path": "/data/notes.txt"}, JUNTO_TOOLS_ROOTS="."
+    ),
+    "No folder is allowed": lambda b: b.call("read_file", {"path": "notes.txt"}),
     "A path of another system": lambda b: b.call(
-        "read_file", {"path": r"C:\Users\ada\notes.txt"}
+        "read_file", {"path": r"C:\Users\ada\notes.txt"}, JUNTO_TOOLS_ROOTS="."
     ),
     "Unknown Host": lambda b: b.knock("/", Host="junto.example.org"),
     "Unknown Origin": lambda b: b.knock("/", Origin="https://junto.example.org"),
@@ -240,6 +243,7 @@ def test_what_was_said_does_not_stay_in_memory(tmp_path: Path, upstream: ServedU
     environment = clean_environment(
         tmp_path, JUNTO_MODELS=json.dumps([entry]), JUNTO_LIMITS_REQUESTS_PER_MINUTE="10000",
         JUNTO_LIMITS_TOKENS_PER_MINUTE="1000000000",
+        JUNTO_KNOWLEDGE_EMBEDDINGS="off",  # its model would be loaded meanwhile
     )  # fmt: skip
     with child(junto("mcp"), environment, tmp_path) as client:
 

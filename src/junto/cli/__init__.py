@@ -12,6 +12,8 @@ def main() -> NoReturn:
     A start makes hundreds of thousands of objects that live to the end; looking through them for
     garbage would take a tenth of its time. Commands that stay call `settled` once they are up.
     """
+    if sys.platform == "win32":
+        sys.exit("junto: Junto runs on Linux and macOS. On Windows, use it inside WSL.")
     gc.disable()
     _open_descriptors()
     try:

@@ -14,8 +14,7 @@ import click
 
 from junto.app import Junto, running
 from junto.cli.bars import bar
-from junto.cli.table import table
-from junto.cli.terminal import shown
+from junto.cli.table import show
 from junto.domain.limits import Period
 from junto.domain.usage import Amount
 from junto.settings import Loaded
@@ -77,7 +76,8 @@ def _tell(found: _Found, window: str, *, all_of: bool) -> None:
     for by, lines in found.parts.items():
         # One caller, as on a laptop, is no news.
         if lines and not (all_of and by is By.CALLER and len(lines) == 1):
-            click.echo(f"\n{_table(by, lines)}")
+            click.echo()
+            _show(by, lines)
     for standing in found.budgets:
         click.echo(f"\n{_budget(standing)}")
     if total.unpriced:
@@ -87,26 +87,23 @@ def _tell(found: _Found, window: str, *, all_of: bool) -> None:
         )
 
 
-def _table(by: By, lines: Sequence[Line]) -> str:
+def _show(by: By, lines: Sequence[Line]) -> None:
     priced = any(line.amount.cost for line in lines)
     weights = [_weight(line.amount, by, priced=priced) for line in lines]
     most = max(weights) or Decimal(1)
-    return table(
-        [
-            (by.upper(), "CALLS", "FAILED", "TOKENS IN", "TOKENS OUT", "COST", ""),
-            *(
-                (*_row(by, line), bar(float(weight / most), _BAR))
-                for line, weight in zip(lines, weights, strict=True)
-            ),
-        ]
+    name, *numbers = head = (by.upper(), "CALLS", "FAILED", "TOKENS IN", "TOKENS OUT", "COST", "")
+    rows = (
+        (*_row(by, line), bar(float(weight / most), _BAR))
+        for line, weight in zip(lines, weights, strict=True)
     )
+    show([head, *rows], right=numbers[:-1], shorten=(name,), drop=("",))
 
 
 def _row(by: By, line: Line) -> tuple[str, ...]:
     amount = line.amount
     calls, failures = _counted(by, amount)
     return (
-        shown(line.name),
+        line.name,
         f"{calls:,}",
         f"{failures:,}" if failures else "",
         _short(amount.input_tokens),
