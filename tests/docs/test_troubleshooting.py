@@ -241,10 +241,12 @@ def test_every_message_that_is_provoked_is_on_the_page() -> None:
 def test_what_was_said_does_not_stay_in_memory(tmp_path: Path, upstream: ServedUpstream) -> None:
     entry = Bench(tmp_path, upstream).entry
     environment = clean_environment(
-        tmp_path, JUNTO_MODELS=json.dumps([entry]), JUNTO_LIMITS_REQUESTS_PER_MINUTE="10000",
+        tmp_path,
+        JUNTO_MODELS=json.dumps([entry]),
+        JUNTO_LIMITS_REQUESTS_PER_MINUTE="10000",
         JUNTO_LIMITS_TOKENS_PER_MINUTE="1000000000",
-        JUNTO_KNOWLEDGE_EMBEDDINGS="off",  # its model would be loaded meanwhile
-    )  # fmt: skip
+        JUNTO_KNOWLEDGE_EMBEDDINGS="off",  # its model would come behind the scenes, and count
+    )
     with child(junto("mcp"), environment, tmp_path) as client:
 
         def memory_after(conversations: int) -> int:
