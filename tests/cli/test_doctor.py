@@ -374,7 +374,7 @@ def test_a_configuration_that_cannot_be_used_ends_with_two(tmp_path: Path) -> No
     assert "✗ configuration   JUNTO_HTTP_DRAIN='never'" in unread.stdout
     assert unread.stdout.endswith("2 fine, 2 broken.\n")
     assert "✗ settings        http.host=0.0.0.0: without" in unfit.stdout
-    assert "✗ HTTP            `junto serve` fails: junto: http.host=0.0.0.0" in unfit.stdout
+    assert "✗ HTTP            `junto serve` fails: http.host=0.0.0.0" in unfit.stdout
 
 
 SECRETS = {

@@ -29,6 +29,7 @@ from junto.cli.doctor.findings import Case, Finding
 from junto.domain.errors import AuthenticationError
 from junto.providers.catalog.catalog import Route
 from junto.providers.catalog.known import Dialect
+from junto.settings import load
 from junto.storage.migrations import migrations
 from junto.storage.postgres.database import Database as Postgres
 from junto.storage.sqlite.database import Database as Sqlite
@@ -351,6 +352,21 @@ async def test_embeddings_of_a_provider_are_tried(tmp_path: Path) -> None:
     [gone] = await looked(embedded.vectors, subject)
     assert (fine.state, gone.state) == ("ok", "broken")
     assert "vectors of 2 numbers" in fine.detail
+
+
+def test_a_junto_that_does_not_start_is_quoted_over_both_ways(tmp_path: Path) -> None:
+    config = tmp_path / "named.yaml"
+    config.write_text("tools: {disabled: [kits]}")
+    subject = Case(load(config=config), config)
+
+    found = [*protocol.stdio(subject), *protocol.over_http(subject)]
+    config.write_text("tools: {disabled: [kit]}")
+    mended = [*protocol.stdio(subject), *protocol.over_http(subject)]
+
+    assert [each.state for each in (*found, *mended)] == ["broken", "broken", "ok", "ok"]
+    for each in found:
+        assert "no tool or group called kits" in each.detail
+    assert "lists 13 tools" in mended[0].detail  # none of which is current_time
 
 
 def test_a_port_is_free_or_somebody_holds_it(tmp_path: Path, served: HttpClient) -> None:

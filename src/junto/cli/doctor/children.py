@@ -78,5 +78,11 @@ async def last_words(process: Process) -> str:
         async with asyncio.timeout(1):
             while piece := await process.stderr.read(1 << 16):
                 said = (said + piece)[-(1 << 16) :]
-    lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1][-_LAST_WORDS:] if lines else ""
+    return worded(said)
+
+
+def worded(said: bytes) -> str:
+    """Return the last line of what was said, as far as it fits into a sentence of ours."""
+    lines = said.decode(errors="replace").strip().splitlines() or [""]
+    line = lines[-1].removeprefix("junto: ")
+    return line if len(line) <= _LAST_WORDS else f"{line[:_LAST_WORDS]}…"

@@ -1,5 +1,6 @@
 """The configuration: its files, where values come from, and whether they fit together."""
 
+import shlex
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,7 +31,7 @@ def files(case: Case) -> Iterator[Finding]:
         text = path.read_text("utf-8", "replace")
         if mode & 0o077 and any(secret in text for secret in secrets):
             detail = f"{path} holds a secret, and others can read it ({mode:04o})"
-            yield warning("files", detail, f"`chmod 600 {path}`")
+            yield warning("files", detail, f"`chmod 600 {shlex.quote(str(path))}`")
 
 
 def values(case: Case) -> Iterator[Finding]:

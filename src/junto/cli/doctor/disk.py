@@ -1,6 +1,7 @@
 """The folders in which Junto writes: whether it can, whether others look in, and how much fits."""
 
 import os
+import shlex
 import shutil
 import stat
 import tempfile
@@ -22,7 +23,9 @@ def state(case: Case) -> Iterator[Finding]:
     if left:
         names = " ".join(str(path) for path in left)
         detail = f"left of a download that was broken off: {names}"
-        yield warning("leftovers", detail, f"`rm -r {names}`, unless one is under way.")
+        yield warning(
+            "leftovers", detail, f"`rm -r {shlex.join(map(str, left))}`, unless one is under way."
+        )
 
 
 def logs(case: Case) -> Iterator[Finding]:
@@ -67,8 +70,10 @@ def _seen(check: str, folder: Path) -> Iterator[Finding]:
     if os.name == "posix" and found.st_uid != os.geteuid():
         detail = f"{folder} belongs to another user (number {found.st_uid})"
         yield warning(
-            check, detail, f"Choose a folder of yours, or `chown {os.geteuid()} {folder}`."
+            check,
+            detail,
+            f"Choose a folder of yours, or `chown {os.geteuid()} {shlex.quote(str(folder))}`.",
         )
     elif os.name == "posix" and mode & 0o077:
         detail = f"{folder} is open to other users ({mode:04o})"
-        yield warning(check, detail, f"`chmod go-rwx {folder}`")
+        yield warning(check, detail, f"`chmod go-rwx {shlex.quote(str(folder))}`")

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from junto import __version__
-from junto.cli.doctor.children import Process, last_words, started
+from junto.cli.doctor.children import Process, last_words, started, worded
 from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
 from junto.domain.errors import ExecutionError, JuntoError
 
@@ -44,10 +44,10 @@ def _found(case: Case, check: str, word: str, work: Callable[[Case], Awaitable[s
         return warning(check, detail, "See the database above; a start of Junto does it.")
     try:
         return ok(check, f"`junto {word}` {asyncio.run(_patiently(work(case)))}")
+    except TimeoutError:  # it is an OSError, too
+        said = f"it did not answer within {_PATIENCE:.0f} seconds"
     except (JuntoError, OSError, http.client.HTTPException) as error:
         said = error.message if isinstance(error, JuntoError) else str(error)
-    except TimeoutError:
-        said = f"it did not answer within {_PATIENCE:.0f} seconds"
     except (ValueError, KeyError, TypeError):
         said = "it answered with something that is not the protocol"
     fix = f"Run `junto {word} --log-level debug`, and read what it says on standard error."
@@ -145,7 +145,7 @@ async def _announced(process: Process) -> str:
         if found := _SERVES.search(line):
             return found[1].decode()
         said = line.strip() or said
-    raise ExecutionError(said.decode(errors="replace") or "it ended without a word.")
+    raise ExecutionError(worded(said) or "it ended without a word.")
 
 
 @dataclass(slots=True)

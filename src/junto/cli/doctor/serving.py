@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
 
 if TYPE_CHECKING:
-    from junto.work.background import Server
+    from junto.work.background import Sight
 
 _LISTENS = "0A"
 _HEALTH_SECONDS = 2.0
@@ -28,7 +28,11 @@ def background(case: Case) -> Iterator[Finding]:
     from junto.cli.background import Wishes, changes_since
     from junto.work.launching import answers
 
-    server = _server(case)
+    sight = _sight(case)
+    server = sight.server
+    if server is None and sight.there:
+        yield warning(check, "it is starting or stopping", "Look again in a moment.")
+        return
     if server is None:
         yield ok(check, "does not run", "`junto start` starts it, if you want one.")
         return
@@ -37,18 +41,19 @@ def background(case: Case) -> Iterator[Finding]:
         detail = f"pid {server.pid} does not answer at {server.url}; see {server.log}"
         yield broken(check, detail, "`junto restart`")
     elif changes:
-        detail = f"its {' and '.join(changes)} differ from what a new one would have"
+        detail = f"a new one would have another {' and another '.join(changes)}"
         yield warning(check, detail, "`junto restart`")
     else:
         yield ok(check, f"runs at {server.url}/mcp (pid {server.pid}), as a new one would")
 
 
-def _server(case: Case) -> "Server | None":
+def _sight(case: Case) -> "Sight":
     from junto.cli.background import place_of
+    from junto.work.background import Sight
 
     place = place_of(case.settings)
     # Looking takes a lock in that folder; where there is none, nobody runs.
-    return place.look().server if place.folder.exists() else None
+    return place.look() if place.folder.exists() else Sight(there=False)
 
 
 def port(case: Case) -> Iterator[Finding]:
@@ -78,7 +83,7 @@ def _problem(host: str, number: int) -> int | None:
 
 
 def _held(case: Case, host: str, number: int) -> Finding:
-    server = None if sys.platform == "win32" else _server(case)
+    server = None if sys.platform == "win32" else _sight(case).server
     if server and server.url.endswith(f":{number}"):
         return ok("port", f"{host}:{number} is held by the background server")
     where, who = f"{host}:{number} is held by", holder(number)

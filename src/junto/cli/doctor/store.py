@@ -1,6 +1,7 @@
 """Where Junto keeps what it knows: the database, and Redis."""
 
 import asyncio
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -66,9 +67,10 @@ def _mended(case: Case) -> str:
         return "See that the server runs, lets this user in, and that database.url is right."
     from junto.app.trying import database_file
 
-    file = database_file(case.settings)
+    file = str(database_file(case.settings))
+    away = shlex.join(("mv", file, f"{file}.damaged"))
     return (
-        f"Put a copy of yours in its place, or begin anew with `mv {file} {file}.damaged`; "
+        f"Put a copy of yours in its place, or begin anew with `{away}`; "
         "state_directory chooses another place."
     )
 

@@ -101,7 +101,9 @@ class Teller:
 
     def _show(self, check: Check, finding: Finding) -> None:
         if check.group != self._group:
-            click.echo(f"{chr(10) if self._group else ''}{_styled(check.group, bold=True)}")
+            if self._group:
+                click.echo()
+            click.echo(_styled(check.group, bold=True))
             self._group = check.group
         marks = _MARKS if _takes("".join(_MARKS.values())) else _PLAIN_MARKS
         mark = _styled(marks[finding.state], fg=_COLOURS[finding.state], bold=True)

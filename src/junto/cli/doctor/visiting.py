@@ -30,14 +30,14 @@ from junto.telemetry.logs import Sinks, logging_to
 _BROKEN, _UNUSABLE = 1, 2
 _ONLINE = 60.0
 
-CONFIGURATION = "Configuration"
+_CONFIGURATION = "Configuration"
 CHECKS = (
     Check("Installation", "Python", installation.python),
     Check("Installation", "extras", installation.extras),
-    Check(CONFIGURATION, "files", configuration.files),
-    Check(CONFIGURATION, "values", configuration.values),
-    Check(CONFIGURATION, "settings", configuration.fitting, 30.0),
-    Check(CONFIGURATION, "roots", configuration.roots),
+    Check(_CONFIGURATION, "files", configuration.files),
+    Check(_CONFIGURATION, "values", configuration.values),
+    Check(_CONFIGURATION, "settings", configuration.fitting, 30.0),
+    Check(_CONFIGURATION, "roots", configuration.roots),
     Check("Models", "default model", models.default),
     Check("Models", "keys", models.keys, _ONLINE),
     Check("Models", "models", models.addresses, _ONLINE),
@@ -78,7 +78,7 @@ def examine(
     with teller.listening(), logging_to(Sinks(level), Redactor(secrets_in(loaded.settings))):
         for check, finding in rounds.of(Case(loaded, config, online)):
             teller.tell(check, finding)
-            unusable |= check.group == CONFIGURATION and finding.state == "broken"
+            unusable |= check.look is configuration.fitting and finding.state == "broken"
     counts = teller.ends()
     code = _UNUSABLE if unusable else _BROKEN if counts["broken"] else 0
     if rounds.hangs:
@@ -91,7 +91,7 @@ def examine(
 def _unusable(error: JuntoError, teller: Teller) -> int:
     for finding in installation.python(None):
         teller.tell(CHECKS[0], finding)
-    check = Check(CONFIGURATION, "configuration", lambda _case: iter(()))
+    check = Check(_CONFIGURATION, "configuration", lambda _case: iter(()))
     fix = "Mend it, then run this again: nothing else can be looked at before."
     for line in error.message.splitlines():
         teller.tell(check, broken(check.name, line, fix))
