@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,6 +141,38 @@ def test_a_file_that_cannot_be_used_is_broken_until_the_fix_is_followed(
     else:
         subprocess.run(shlex.split(found.fix.split("`")[1]), check=True)
         assert memory(tmp_path).state == "ok"
+
+
+@contextlib.contextmanager
+def shut_out(folder: Path) -> Iterator[None]:
+    """Be somebody who may not enter a folder; root may enter any, and has to be somebody else."""
+    before = os.geteuid()
+    folder.chmod(0o700 if before == 0 else 0)
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+        folder.chmod(0o700)
+
+
+def test_a_file_of_somebody_else_is_said_to_be_so(tmp_path: Path) -> None:
+    asyncio.run(made(tmp_path))
+    assert memory(tmp_path).state == "ok"
+    assert worst(list(disk.state(case(tmp_path)))).state == "ok"
+    assert worst(list(serving.background(case(tmp_path)))).state == "ok"
+
+    with shut_out(tmp_path / "state"):
+        database = memory(tmp_path)
+        folder = worst(list(disk.state(case(tmp_path))))
+        [server] = serving.background(case(tmp_path))
+        assert not list(disk.leftovers(case(tmp_path)))
+
+    assert server.state == "ok"
+    assert (database.state, folder.state) == ("broken", "broken")
+    assert "is not yours to read and to write" in database.detail
+    assert "Permission denied" in folder.detail
 
 
 def test_a_large_file_is_not_looked_through_for_ever(tmp_path: Path) -> None:

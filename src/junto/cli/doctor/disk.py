@@ -1,5 +1,6 @@
 """The folders in which Junto writes: whether it can, whether others look in, and how much fits."""
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -19,7 +20,13 @@ _LITTLE = _GIGABYTE
 def state(case: Case) -> Iterator[Finding]:
     """Look at the folder with conversations and everything else."""
     yield from _folder("state", case.state, "state_directory")
-    left = sorted(case.state.glob("weights/**/fetching-*"))
+
+
+def leftovers(case: Case) -> Iterator[Finding]:
+    """Look for what a download that was broken off has left."""
+    left: list[Path] = []
+    with contextlib.suppress(OSError):  # that it cannot be read is said elsewhere
+        left = sorted(case.state.glob("weights/**/fetching-*"))
     if left:
         names = " ".join(str(path) for path in left)
         detail = f"left of a download that was broken off: {names}"
@@ -35,9 +42,9 @@ def logs(case: Case) -> Iterator[Finding]:
 
 
 def _folder(check: str, folder: Path, setting: str) -> Iterator[Finding]:
-    there = folder if folder.exists() else _around(folder)
     fix = f"Make it writable for you, or choose another with {setting}."
     try:
+        there = folder if folder.exists() else _around(folder)
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:

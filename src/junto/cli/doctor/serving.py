@@ -53,7 +53,10 @@ def _sight(case: Case) -> "Sight":
 
     place = place_of(case.settings)
     # Looking takes a lock in that folder; where there is none, nobody runs.
-    return place.look() if place.folder.exists() else Sight(there=False)
+    try:
+        return place.look() if place.folder.exists() else Sight(there=False)
+    except PermissionError:  # nor does anybody of ours run where we may not go
+        return Sight(there=False)
 
 
 def port(case: Case) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
-from junto.domain.errors import ConfigurationError, JuntoError
+from junto.domain.errors import ConfigurationError, JuntoError, SecurityError
 
 if TYPE_CHECKING:
     from junto.storage.sights import Sight
@@ -24,6 +24,10 @@ def database(case: Case) -> Iterator[Finding]:
         sight = asyncio.run(trying.database(settings))
     except ConfigurationError as error:
         yield broken("database", error.message, "Do that, or choose another database.")
+        return
+    except SecurityError as error:
+        fix = "Make it yours, or choose another place with state_directory."
+        yield broken("database", error.message, fix)
         return
     except JuntoError as error:
         yield broken("database", error.message, _mended(case))

@@ -46,6 +46,7 @@ CHECKS = (
     Check("Memory", "database", store.database, 60.0),
     Check("Memory", "Redis", store.redis),
     Check("Machine", "state", disk.state),
+    Check("Machine", "leftovers", disk.leftovers),
     Check("Machine", "logs", disk.logs),
     Check("Machine", "port", serving.port),
     Check("Machine", "background", serving.background),

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from junto.domain.errors import InputOutputError
+from junto.domain.errors import InputOutputError, SecurityError
 from junto.storage.migrations import migrations, missing
 from junto.storage.sights import Sight
 from junto.storage.sqlite.database import Database
@@ -22,11 +22,16 @@ def look(path: Path, seconds: float) -> Sight | None:
     Looking through all of a large file takes long; after so many seconds that is left.
 
     Raises:
+        SecurityError: it is not this user's to read and to write.
         InputOutputError: it cannot be read, is damaged, or is no database of ours.
         ConfigurationError: it was made by a newer Junto.
     """
-    if not path.exists():
+    try:
+        path.open("r+b").close()
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError:
+        raise SecurityError(f"{path} is not yours to read and to write.") from None
     try:
         with closing(_opened(path)) as connection:
             done = _done(connection, path)
@@ -39,6 +44,10 @@ def look(path: Path, seconds: float) -> Sight | None:
                 whole=_is_whole(connection, path, seconds),
             )
     except (sqlite3.Error, OSError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+        # SQLite makes files beside it, also to read.
+        if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise SecurityError(f"The folder of {path} is not yours to write.") from None
         raise InputOutputError(f"{path} cannot be read: {error}.") from error
 
 
