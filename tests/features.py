@@ -292,8 +292,7 @@ FEATURES: dict[str, str] = {
 # Not built yet, or not proven yet.
 OPEN = frozenset(
     """
-    F018 F024 F025 F029 F031 F078 F185 F199 F235 F236
-    F260
+    F024 F029 F031 F078 F199 F260
     """.split()
 )
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -5,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from junto.agent.options import Options, Policy, tool_names
+from junto.app.agent import _policy
 from junto.domain.errors import InvalidInputError, JuntoError, PermissionDeniedError
+from junto.settings import load
 from junto.settings.choices import AgentOption, PermissionMode
 
 ALL = frozenset(AgentOption)
@@ -24,6 +28,62 @@ def test_what_a_call_leaves_out_is_as_the_operator_says() -> None:
     options = policy(defaults=defaults).options({AgentOption.MAX_TURNS: 5})
 
     assert (options.model, options.max_turns, options.max_messages) == ("opus", 5, 7)
+
+
+@pytest.mark.feature("F235")
+def test_every_default_has_a_variable_and_a_call_beats_it(tmp_path: Path) -> None:
+    variables = {
+        "JUNTO_AGENT_CWD": str(tmp_path),
+        "JUNTO_AGENT_MODEL": "opus",
+        "JUNTO_AGENT_PERMISSION_MODE": "acceptEdits",
+        "JUNTO_AGENT_MAX_TURNS": "3",
+        "JUNTO_AGENT_MAX_MESSAGES": "7",
+        "JUNTO_AGENT_INCLUDE_SYSTEM_MESSAGES": "false",
+        "JUNTO_AGENT_TIME_LIMIT": "60s",
+        "JUNTO_AGENT_MAX_BUDGET": "1.5",
+        "JUNTO_AGENT_ALLOWED_TOOLS": "Read,Grep",
+        "JUNTO_AGENT_DISALLOWED_TOOLS": "Bash",
+    }
+    wishes = {
+        AgentOption.CWD: "deep",
+        AgentOption.MODEL: "haiku",
+        AgentOption.PERMISSION_MODE: PermissionMode.PLAN,
+        AgentOption.MAX_TURNS: 1,
+        AgentOption.MAX_MESSAGES: 2,
+        AgentOption.INCLUDE_SYSTEM_MESSAGES: True,
+        AgentOption.TIMEOUT_MS: 5000,
+        AgentOption.MAX_BUDGET_USD: 0.5,
+        AgentOption.ALLOWED_TOOLS: ("Read",),
+    }
+    settings = load(environment=variables, home=tmp_path, directory=tmp_path).settings
+    operator = replace(_policy(settings), open=ALL)
+
+    defaults, called = operator.options({}), operator.options(wishes)
+
+    assert defaults == Options(
+        cwd=str(tmp_path),
+        model="opus",
+        permission_mode=PermissionMode.ACCEPT_EDITS,
+        max_turns=3,
+        max_messages=7,
+        include_system_messages=False,
+        seconds=60,
+        max_budget_usd=1.5,
+        allowed_tools=("Read", "Grep"),
+        disallowed_tools=("Bash",),
+    )
+    assert called == Options(
+        cwd="deep",
+        model="haiku",
+        permission_mode=PermissionMode.PLAN,
+        max_turns=1,
+        max_messages=2,
+        include_system_messages=True,
+        seconds=5,
+        max_budget_usd=0.5,
+        allowed_tools=("Read",),
+        disallowed_tools=("Bash",),
+    )
 
 
 @pytest.mark.parametrize("name", [each for each in AgentOption if each != "allowedTools"])

@@ -290,3 +290,27 @@ def test_mcp_brings_up_database_knowledge_and_guarded_tools_behind_one_pipe(tmp_
     }
     assert "Ann" in results["search_documents"]["content"][0]["text"]
     assert "in the folder" in results["read_file"]["content"][0]["text"]
+
+
+@pytest.mark.feature("F236")
+def test_the_names_of_other_programs_are_understood_and_what_is_missing_is_told(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    keyed = run(tmp_path, "config", "show", "--json", GEMINI_API_KEY="k-e-y-1-2-3")
+    kept = run(tmp_path, "conversations", "list", DATABASE_URL=postgres_url)
+    gone = run(tmp_path, "conversations", "list", DATABASE_URL="postgresql://127.0.0.1:9/nobody")
+    silent = run(tmp_path, "chat", "Hi", JUNTO_EMBEDDED_ENABLED="false")
+
+    origin = json.loads(keyed.stdout)["providers.gemini.api_key"]["origin"]
+    assert origin == "alias GEMINI_API_KEY"
+    assert kept.returncode == 0, kept.stderr
+    assert not (tmp_path / "data" / "junto" / "junto.db").exists()
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert gone.stderr.startswith("junto: ")
+    assert (silent.returncode, silent.stdout) == (1, "")
+    assert "such as ANTHROPIC_API_KEY" in silent.stderr
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])

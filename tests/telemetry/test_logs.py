@@ -170,7 +170,7 @@ def test_people_get_columns_instead_of_json(monkeypatch: pytest.MonkeyPatch) -> 
     assert not lines[0].startswith("{")
 
 
-@pytest.mark.feature("F203")
+@pytest.mark.feature("F203", "F185")
 def test_a_folder_that_cannot_be_made_costs_the_files_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ from tests.clients import (
     Json,
     StdioClient,
     child,
+    clean_environment,
     junto,
     notification,
     request,
@@ -88,6 +89,41 @@ def test_a_model_reads_a_file_runs_a_command_and_answers_with_both(
     told = json.dumps(upstream.bodies[0]["tools"])
     assert "read_file" in told
     assert '"chat"' not in told
+
+
+@pytest.mark.feature("F018")
+def test_one_kit_with_what_it_was_given_serves_the_client_and_the_model(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "notes.txt").write_text("42")
+    (tmp_path / "secret.txt").write_text("private")
+    environment = clean_environment(
+        tmp_path,
+        JUNTO_MODELS=json.dumps([model]),
+        JUNTO_TOOLS_ROOTS=str(allowed),
+        JUNTO_TOOLS_TIMEZONE="Asia/Taipei",
+        JUNTO_TOOLS_DISABLED="http_get",
+    )
+    outside = {"path": str(tmp_path / "secret.txt")}
+    wanted = use(("read_file", {"path": "notes.txt"}), ("read_file", outside), ("current_time", {}))
+    with child(junto("mcp"), environment, tmp_path) as client:
+        listed = {tool["name"] for tool in client.ask(1, "tools/list")["result"]["tools"]}
+        refused = called(client, "read_file", **outside)
+        time = called(client, "current_time")
+        asked = called(client, "query", prompt=wanted)
+
+    offered = {tool["name"] for tool in upstream.bodies[0]["tools"]}
+    assert offered <= listed
+    assert {"read_file", "current_time"} <= offered
+    assert "http_get" not in listed
+    assert [each["ok"] for each in asked["toolCalls"]] == [True, False, True]
+    assert refused["message"] in asked["response"]
+    assert time["timezone"] == "Asia/Taipei"
+    assert "Asia/Taipei" in asked["response"]
+    assert "private" not in json.dumps(upstream.bodies)
 
 
 def test_what_a_tool_gives_is_marked_as_data(client: StdioClient, upstream: ServedUpstream) -> None:

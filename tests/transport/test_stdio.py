@@ -550,3 +550,83 @@ def test_the_pipe_is_left_as_it_was_found(tmp_path: Path) -> None:
             process.wait(SECONDS)
 
         assert os.get_blocking(reading)
+
+
+def _open_to_the_network(pid: int) -> set[str]:
+    """Return the addresses at which a process and its children have sockets of the network."""
+    family = {pid}
+    for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda each: int(each.name)):
+        with contextlib.suppress(OSError):
+            above = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            family |= {int(entry.name)} if above in family else set()
+    held = set()
+    for member in family:
+        with contextlib.suppress(OSError):
+            for link in Path(f"/proc/{member}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    held.add(str(link.readlink()))
+    found = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            words = row.split()
+            if f"socket:[{words[9]}]" in held:
+                found.add(words[1])
+    return found
+
+
+@pytest.mark.feature("F025")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_on_stdio_nothing_is_open_to_the_network_and_whoever_started_it_is_trusted(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with child(junto("mcp"), with_files(tmp_path), tmp_path, measured=True) as client:
+        # No key, no login: who can write to the pipe is who started the process.
+        client.ask(1, "initialize", **HANDSHAKE)
+        read = client.ask(2, "tools/call", name="read_file", arguments={"path": "notes.txt"})
+        owner = Path(f"/proc/{client.process.pid}").stat().st_uid
+        open_ = _open_to_the_network(client.process.pid)
+        code, _ = client.finish()
+
+    assert read["result"]["content"][0]["text"] == "mine"
+    assert owner == os.getuid()
+    assert open_ == set()
+    assert code == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_socket_of_the_network_would_be_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        assert any(each.endswith(f":{port:04X}") for each in _open_to_the_network(os.getpid()))
+
+
+@pytest.mark.feature("F185")
+def test_what_is_missing_costs_what_needs_it_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = with_files(
+        tmp_path,
+        JUNTO_LOGGING_OUTPUT="both",
+        JUNTO_LOGGING_DIRECTORY=str(tmp_path / "file" / "logs"),
+        JUNTO_AGENT_PROGRAM=str(tmp_path / "no_such_program"),
+        JUNTO_DATABASE_URL="postgresql://127.0.0.1:9/nobody?connect_timeout=2",
+        JUNTO_EMBEDDED_ENABLED="false",
+    )
+    with child(junto("mcp"), environment, tmp_path, measured=True) as client:
+        begun = client.ask(1, "initialize", **HANDSHAKE)
+        time = client.ask(2, "tools/call", name="current_time", arguments={})
+        asked = client.ask(3, "tools/call", name="chat", arguments={"message": "Hi"})
+        worked = client.ask(4, "tools/call", name="claude_code_query", arguments={"prompt": "Hi"})
+        code, _ = client.finish()
+        assert client.process.stderr
+        told = client.process.stderr.read().decode()
+
+    assert begun["result"]["serverInfo"]["name"] == "junto"
+    assert "isError" not in time["result"] or not time["result"]["isError"]
+    assert asked["result"]["isError"]
+    assert "error" in worked or worked["result"]["isError"]
+    assert code == 0
+    assert "no log files in" in told
+    assert "There is no model to ask yet" in told
+    assert "Traceback" not in told
