@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from junto.cli.progress import Progress
+from junto.cli.writing import width as columns
 from tests.clients import clean_environment, junto
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -257,13 +258,14 @@ def test_a_watch_indexes_what_changes(tmp_path: Path, docs: Path) -> None:
     assert b"Okapis" in found.stdout
 
 
+@pytest.mark.parametrize("name", ["some/long\nname/", "天空/蓝色/"])
 @pytest.mark.parametrize("width", [30, 80, 200])
-def test_a_line_of_progress_fits(width: int) -> None:
+def test_a_line_of_progress_fits(width: int, name: str) -> None:
     progress = Progress("indexing", "files", 12_345, person=True)
 
-    line = progress.line(2_345, 10.0, "some/long\nname/" * 20, width)
+    line = progress.line(2_345, 10.0, name * 20, width)
 
-    assert len(line) < width
+    assert columns(line) < width
     assert "\n" not in line
     assert line.startswith("indexing")
     if width >= 80:

@@ -58,4 +58,5 @@ def check(loaded: Loaded) -> None:
         say(f"warning: {warning}")
     files = ", ".join(str(path) for path in loaded.files) or "no file"
     changed = sum(origin.kind != "default" for origin in loaded.origins.values())
-    click.echo(f"The configuration is sound: {changed} settings changed, from {files}.")
+    what = "1 setting" if changed == 1 else f"{changed} settings"
+    click.echo(f"The configuration is sound: {what} changed, from {files}.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import click
 
 from junto.cli.writing import harmless, rewrite, rewrites
+from junto.cli.writing import width as columns
 
 _EVERY, _EVERY_IN_A_PIPE = 0.1, 10.0
 _BAR = 20
@@ -52,8 +53,12 @@ class Progress:
             count, left = f" {done:,} {self.unit}", ""
         text = f"{self.verb}{count}, {rate:,.0f}/s{left}" if done else f"{self.verb}{count}"
         room = width - len(text) - 3
+        if not name or room <= _BAR:
+            return text[: width - 1]
         shown = harmless(name.replace("\n", " "))
-        return (f"{text}  {shown[-room:]}" if name and room > _BAR else text)[: width - 1]
+        while columns(shown) > room:
+            shown = shown[1:]
+        return f"{text}  {shown}"
 
     def _writes(self, text: str) -> None:
         if self.person:
