@@ -269,7 +269,7 @@ def conversations_search(
         "junto conversations fork ID": "Share all of it:",
         "junto conversations fork ID --at 2": "Share the first question and its answer:",
     },
-    exits={"1": "there is no such conversation, or it is shorter"},
+    exits={"1": "there is no such conversation"},
     see=("junto chat -c ID",),
 )
 @_one
@@ -322,6 +322,7 @@ def conversations_export(conversation_id: str | None, form: str, **settings: Any
         "junto conversations import all.jsonl": "From a file:",
         "junto conversations import < all.jsonl": "From a pipe:",
     },
+    exits={"1": "a line is none of ours, or its conversation is there already"},
     see=("junto conversations export",),
 )
 @click.argument(
@@ -331,7 +332,7 @@ def conversations_export(conversation_id: str | None, form: str, **settings: Any
     help="The file, or - for a pipe.  [default: -]",
 )
 def conversations_import(file: Any, **settings: Any) -> None:
-    """Read back what `export` has written, from FILE or a pipe; what is there already stays."""
+    """Read back what `export` has written, from FILE or a pipe; nothing is written over."""
     from junto.cli import conversations
 
     conversations.imported(loaded_with(**settings), file)
