@@ -47,8 +47,8 @@ def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **w
     """Make files, folders and pages of the web searchable; without any, count what there is.
 
     A second run reads only what has changed and removes what is gone. What .gitignore names, links,
-    binary files and files that are named like secrets are left out. Nothing leaves this machine,
-    unless embeddings of a provider are configured.
+    binary files and files that are named like secrets are left out. What is read stays here, unless
+    a provider's embeddings or a database elsewhere are configured.
     """
     from junto.cli import indexing
     from junto.cli.orders import Order
