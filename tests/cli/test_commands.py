@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from junto import __version__
-from tests.clients import HANDSHAKE, SECONDS, child, clean_environment, junto, request
+from tests.clients import (
+    HANDSHAKE,
+    SECONDS,
+    child,
+    clean_environment,
+    junto,
+    request,
+    with_files,
+)
 
 
 def run(home: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -276,7 +284,7 @@ def test_mcp_brings_up_database_knowledge_and_guarded_tools_behind_one_pipe(tmp_
         "execute_command": {"command": "rm", "args": ["inside.txt"]},
         "http_get": {"url": "http://127.0.0.1:1/"},
     }
-    with child(junto("mcp"), clean_environment(tmp_path), tmp_path) as client:
+    with child(junto("mcp"), with_files(tmp_path), tmp_path) as client:
         results = {
             name: client.ask(name, "tools/call", name=name, arguments=arguments)["result"]
             for name, arguments in calls.items()
