@@ -26,6 +26,7 @@ from junto.providers.embeddings.minilm import NETWORK, TOKENIZER, MiniLm, minilm
 from junto.security.secrets import Redactor
 from junto.settings.tree import Settings
 from junto.telemetry.usage import UsageBook
+from tests.clients import clean_environment
 from tests.providers.shop import Shop
 
 LONG = "The harbour was quiet that morning, and the boats lay still. " * 40
@@ -230,9 +231,19 @@ asyncio.run(main())
 """
 
 
-def test_a_start_imports_nothing_heavy_and_the_model_says_nothing(tmp_path: Path) -> None:
+def test_a_start_imports_nothing_heavy_and_the_model_says_nothing_to_anybody(
+    tmp_path: Path,
+) -> None:
+    """Left to itself, onnxruntime makes an identity in the home and sends reports to its maker."""
+    home, state = tmp_path / "home", tmp_path / "state"
+    home.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", START, str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", START, str(state)],
+        env=clean_environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(home.rglob("*")) == []

@@ -15,6 +15,7 @@ from junto.domain.embeddings import Embedder
 from junto.domain.errors import ConfigurationError
 from junto.providers.embedded.packages import Carried, Package, Purpose
 from junto.providers.embeddings.choosing import EMBEDDED
+from junto.security.quiet import keep_quiet
 from junto.telemetry.logs import Log
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ async def minilm(carried: Carried, threads: int) -> AsyncIterator[Embedder]:
 
 
 def _imported() -> "type[Network]":
+    keep_quiet()
     from junto.providers.embeddings.network import Network  # a fifth of a second, and 40 MB
 
     return Network

@@ -33,7 +33,6 @@ class Network:
     @classmethod
     def loaded(cls, network: Path, tokenizer: Path) -> "Network":
         """Read it from its two files."""
-        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _FATAL  # whatever else goes wrong is raised
         # Several texts are worked on side by side instead, which takes less time in all.

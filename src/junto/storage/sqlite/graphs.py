@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from junto.security.quiet import keep_quiet
+
 if TYPE_CHECKING:
     from usearch.index import Index
 
@@ -88,6 +90,7 @@ def _empty(dimension: int) -> "Index | None":
     # usearch lets every library that is loaded after it see the symbols of its own, and of those
     # onnxruntime, which makes vectors, does not survive that. So it comes first.
     with contextlib.suppress(ImportError):
+        keep_quiet()
         importlib.import_module("onnxruntime")
     try:
         from usearch.index import Index
