@@ -305,7 +305,7 @@ def _takes_connections(house: Household) -> bool:
 def test_a_call_that_is_cancelled_while_its_server_is_built_leaves_it_whole(
     common: Household,
 ) -> None:
-    with common.client() as client:
+    with common.client(JUNTO_TOOLS_ROOTS=str(common.home)) as client:
         shake(client)
         client.send(call(1, "list_files", path="."))
         client.send(notification("notifications/cancelled", requestId=1))
