@@ -260,6 +260,17 @@ async def test_a_conversation_that_is_deleted_meanwhile_is_not_brought_back(
         assert await it.store.count() == 0
 
 
+async def test_a_branch_cannot_share_more_than_was_said(tmp_path: Path) -> None:
+    async with home(tmp_path) as it:
+        first = await it.ask("Hi")
+
+        with pytest.raises(InvalidInputError, match="has 2 messages"):
+            await it.conversations.fork("me", first.conversation_id or "", 3)
+
+        branch = await it.conversations.fork("me", first.conversation_id or "", 2)
+        assert branch.length == 2
+
+
 @pytest.mark.feature("F040")
 async def test_without_conversations_every_question_stands_alone(tmp_path: Path) -> None:
     async with home(tmp_path, conversations={"enabled": False}) as it:

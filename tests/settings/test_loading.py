@@ -454,3 +454,19 @@ def test_a_misspelt_variable_is_warned_about(tmp_path: Path) -> None:
     assert result.warnings == (
         "JUNTO_HTTP_PROT is set, but there is no such setting. `junto config show` lists them.",
     )
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["JUNTO_DATABASE_URL", "DATABASE_URL", "JUNTO_REDIS_URL", "JUNTO_MODELS", "JUNTO_SERVERS"],
+)
+def test_what_may_hold_a_secret_is_not_repeated_when_it_is_wrong(
+    variable: str, tmp_path: Path
+) -> None:
+    variables = {variable: "postgres:/me:h-u-s-h@host/x"}
+
+    with pytest.raises(ConfigurationError) as raised:
+        load(environment=variables, home=tmp_path, directory=tmp_path)
+
+    assert variable in raised.value.message
+    assert "h-u-s-h" not in raised.value.message

@@ -354,3 +354,30 @@ def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
 
     assert len(json.dumps(default, separators=(",", ":"))) / 4 < 2500
     assert len(json.dumps(tools, separators=(",", ":"))) / 4 < 2850
+
+
+@pytest.mark.feature("F199")
+def test_logs_tell_what_was_thought_called_and_answered_without_secrets(
+    tmp_path: Path, upstream: ServedUpstream
+) -> None:
+    with serving(tmp_path, upstream, JUNTO_LOGGING_OUTPUT="files") as server:
+        called(server, "chat", message="think", system="The key is k-1.")
+        called(server, "current_time", timezone="Nowhere/Land")
+
+    def lines(name: str) -> list[dict[str, Any]]:
+        text = (tmp_path / "data/junto/logs" / f"{name}.log").read_text()
+        assert "k-1" not in text
+        return [json.loads(line) for line in text.splitlines()]
+
+    [thought] = lines("reasoning")
+    assert (thought["event"], thought["model"], thought["text"]) == ("thought", "a", "hm, hm")
+    told = [(line["event"], line["tool"]) for line in lines("tools")]
+    assert told == [
+        ("tool called", "chat"),
+        ("tool answered", "chat"),
+        ("tool called", "current_time"),
+        ("tool failed", "current_time"),
+    ]
+    assert '"message": "think"' in lines("tools")[0]["arguments"]
+    assert {line["outcome"] for line in lines("audit")} == {"ok", "ValidationError"}
+    assert not (tmp_path / "data/junto/logs/general.log").exists()

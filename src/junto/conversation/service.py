@@ -28,7 +28,10 @@ from junto.domain.usage import Origin
 from junto.providers.catalog.catalog import Catalog, Offer
 from junto.providers.provider import Provider
 from junto.settings.tree import Answers
+from junto.telemetry.logs import Log
 from junto.work.tasks import finished
+
+_thoughts = Log.of("reasoning")
 
 _TITLE = 60
 # For a model of which nobody says how much it holds.
@@ -116,6 +119,8 @@ class Conversations:
                     yield event
         if worked is None:
             raise ModelError("The model said nothing.", retryable=True)
+        if thoughts := worked.answer.message.thinking:
+            _thoughts.debug("thought", model=worked.answer.model, text=thoughts)
         data = await checked(worked.answer.message.text, request.schema)
         cost = total([self._cost(model, usage) for model, usage in worked.usages])
         # Whoever stops it now comes too late: half a turn is never kept, nor one without its call.
@@ -165,8 +170,11 @@ class Conversations:
 
         Raises:
             NotFoundError: there is no such conversation.
+            InvalidInputError: it has not so many messages.
         """
         found = await self.find(owner, conversation_id)
+        if length is not None and length > found.length:
+            raise InvalidInputError(f"This conversation has {found.length} messages, no more.")
         branch = found.branch(new_id(), self.now(), length)
         await self.open_store().keep(branch, ())
         return branch

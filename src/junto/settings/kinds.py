@@ -1,11 +1,12 @@
 """The kinds of values that settings take, and how people may write them."""
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -39,6 +40,15 @@ def _zone(name: str) -> str:
     return name
 
 
+def _begins(*beginnings: str) -> Callable[[SecretStr], SecretStr]:
+    def check(address: SecretStr) -> SecretStr:
+        if not address.get_secret_value().startswith(beginnings):
+            raise ValueError("no address of this kind")
+        return address
+
+    return check
+
+
 def _folder(path: Path) -> Path:
     """Expand `~`, and refuse what no path can hold."""
     if "\0" in str(path):
@@ -70,5 +80,16 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 Region = Annotated[
     str,
     Field(pattern=r"^[a-z0-9-]+$", json_schema_extra={"takes": "small letters, digits and -"}),
+]
+# They may hold a password.
+PostgresAddress = Annotated[
+    SecretStr,
+    AfterValidator(_begins("postgresql://", "postgres://")),
+    Field(json_schema_extra={"takes": "an address such as postgresql://user@host/name"}),
+]
+RedisAddress = Annotated[
+    SecretStr,
+    AfterValidator(_begins("redis://", "rediss://", "unix://")),
+    Field(json_schema_extra={"takes": "an address such as redis://host:6379/0"}),
 ]
 Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from junto.settings.entries import ModelEntry
+from junto.settings.entries import ModelEntry, ServerEntry
 from junto.settings.tree import Settings
 
 
@@ -32,8 +32,7 @@ class Leaf:
     @property
     def is_secret(self) -> bool:
         """Return whether its value is a secret, or has secrets inside."""
-        kinds = (self.field.annotation, *get_args(self.field.annotation))
-        return SecretStr in kinds or ModelEntry in kinds
+        return not {SecretStr, ModelEntry, ServerEntry}.isdisjoint(_kinds(self.field.annotation))
 
     @property
     def description(self) -> str:
@@ -115,3 +114,13 @@ def _range(node: dict[str, Any]) -> str:
     if low is not None and high is not None:
         return f" from {low} to {high}"
     return f" of at least {low}" if low is not None else ""
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """Yield all that an annotation is made of."""
+    parts = get_args(annotation)
+    if not parts:
+        yield annotation
+    for part in parts:
+        if get_args(part) or isinstance(part, type):
+            yield from _kinds(part)

@@ -23,6 +23,8 @@ from junto.settings.kinds import (
     MayBeOff,
     Names,
     Port,
+    PostgresAddress,
+    RedisAddress,
     Region,
     TimeZone,
     split,
@@ -336,13 +338,17 @@ class Logging(Section):
 class Database(Section):
     """Where state is kept."""
 
-    url: SecretStr | None = Field(None, description="PostgreSQL; a local SQLite file if unset")
+    url: PostgresAddress | None = Field(
+        None, description="PostgreSQL; a local SQLite file if unset"
+    )
 
 
 class Redis(Section):
     """What several servers share."""
 
-    url: SecretStr | None = Field(None, description="Redis; everything stays in-process if unset")
+    url: RedisAddress | None = Field(
+        None, description="Redis; everything stays in-process if unset"
+    )
 
 
 class Settings(Section):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from structlog.typing import Processor
 
 ROOT = "junto"
+# What goes into files of these names is kept down to the last detail.
+_DETAILED = ("reasoning", "tools")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,11 @@ class Log:
     def wanted(self) -> bool:
         """Return whether anybody would see an ordinary line of this log."""
         return self.logger.isEnabledFor(logging.INFO)
+
+    @property
+    def detailed(self) -> bool:
+        """Return whether anybody would see a detail in this log."""
+        return self.logger.isEnabledFor(logging.DEBUG)
 
     def debug(self, event: str, **facts: Any) -> None:
         """Note a detail for whoever looks for a fault."""
@@ -85,10 +92,13 @@ def logging_to(sinks: Sinks, redactor: Redactor) -> Iterator[None]:
     # With no handler at all, `logging` would write to standard error itself, secrets and all.
     handlers = [logging.NullHandler(), *_handlers(sinks, redactor, level)]
     root, ours = logging.getLogger(), logging.getLogger(ROOT)
+    detailed = [logging.getLogger(f"{ROOT}.{name}") for name in _DETAILED if sinks.directory]
     before = (root.level, ours.level, logging.raiseExceptions)
     # Libraries speak up only about trouble, unless somebody is looking for a fault.
     root.setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))
     ours.setLevel(min(level, logging.INFO) if sinks.directory else level)
+    for logger in detailed:
+        logger.setLevel(logging.DEBUG)
     logging.raiseExceptions = False
     for handler in handlers:
         root.addHandler(handler)
@@ -100,6 +110,8 @@ def logging_to(sinks: Sinks, redactor: Redactor) -> Iterator[None]:
             handler.close()
         root.setLevel(before[0])
         ours.setLevel(before[1])
+        for logger in detailed:
+            logger.setLevel(logging.NOTSET)
         logging.raiseExceptions = before[2]
 
 
@@ -122,8 +134,7 @@ def _files(directory: Path, redactor: Redactor, level: int) -> Iterator[logging.
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, least in (
         ("general", level),
-        ("reasoning", logging.INFO),
-        ("tools", logging.INFO),
+        *((name, logging.DEBUG) for name in _DETAILED),
         ("audit", logging.INFO),
     ):
         handler = SharedFileHandler(directory / f"{name}.log")

@@ -29,6 +29,9 @@ _log = Log.of("tools")
 # Short arguments could be guessed from a plain hash.
 _KEY = secrets.token_bytes(16)
 
+# Of arguments and results in the log.
+_LONGEST = 2000
+
 T = TypeVar("T")
 
 
@@ -46,9 +49,13 @@ class Guard:
         """Run a tool; a foreseen failure becomes its result, anything else is let through."""
         started = time.perf_counter()
         outcome = "Crash"
+        if _log.detailed:
+            _log.debug("tool called", tool=tool, arguments=_brief(call.params.arguments))
         try:
             result = await run()
             outcome = "ok"
+            if _log.detailed:
+                _log.debug("tool answered", tool=tool, result=_brief(result))
         except JuntoError as error:
             outcome = error.code
             return self.failure(tool, error)
@@ -108,6 +115,13 @@ def crashed(error: Exception, event: str, **facts: Any) -> MCPError:
     return MCPError(
         INTERNAL_ERROR, f"Something failed inside Junto; its log tells what: trace {trace}."
     )
+
+
+def _brief(value: Any) -> str:
+    """Return the beginning of arguments or of a result, for whoever looks for a fault."""
+    with contextlib.suppress(TypeError, ValueError, RecursionError):
+        return json.dumps(value, default=str, ensure_ascii=False)[:_LONGEST]
+    return "(cannot be shown)"
 
 
 def digest(arguments: dict[str, Any] | None) -> str:

@@ -269,7 +269,7 @@ def conversations_search(
         "junto conversations fork ID": "Share all of it:",
         "junto conversations fork ID --at 2": "Share the first question and its answer:",
     },
-    exits={"1": "there is no such conversation"},
+    exits={"1": "there is no such conversation, or it is shorter"},
     see=("junto chat -c ID",),
 )
 @_one

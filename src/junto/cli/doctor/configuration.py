@@ -74,17 +74,9 @@ def quiet(loaded: Loaded) -> Loaded:
     return replace(loaded, settings=loaded.settings.model_copy(update={"logging": logging}))
 
 
-def _here() -> Path | None:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # somebody has removed it
-        return None
-
-
 def roots(case: Case) -> Iterator[Finding]:
     """Tell beneath which folders tools may reach, and whether that is too much."""
     chosen = case.settings.tools.roots
-    here = _here()
     if chosen:
         gone = [str(folder) for folder in chosen if not folder.is_dir()]
         if gone:
@@ -92,14 +84,12 @@ def roots(case: Case) -> Iterator[Finding]:
             yield warning("roots", detail, "Make it, or correct tools.roots.")
         else:
             yield ok("roots", ", ".join(map(str, chosen)))
-    elif here is None:
-        yield warning("roots", "the folder you stand in is gone", "Go to another with `cd`.")
-    elif here in (Path(here.anchor), Path.home()):
-        which = "your home" if here == Path.home() else "the whole disk"
-        yield warning(
-            "roots",
-            f"tools for files reach {which} when Junto is started here, in {here}",
-            "Set tools.roots (JUNTO_TOOLS_ROOTS) to the folders you mean, or start it elsewhere.",
-        )
+        return
+    from junto.app.kit import roots_of
+
+    here = roots_of(case.settings)
+    if not here.roots:
+        reason, _, fix = here.why_none.partition(". ")
+        yield warning("roots", f"{reason}, where you stand.", fix)
     else:
-        yield ok("roots", f"the folder Junto is started in, here {here}")
+        yield ok("roots", f"the folder Junto is started in, here {Path.cwd()}")
