@@ -255,26 +255,12 @@ MISTAKES = {
         "does not answer",
         "unset redis.url",
     ),
-    "an address that is not Redis's": Mistake(
-        store.redis,
-        {"JUNTO_REDIS_URL": "http://127.0.0.1"},
-        "broken",
-        "redis://",
-        "unset redis.url",
-    ),
     "a PostgreSQL that nobody has started": Mistake(
         store.database,
         {"JUNTO_DATABASE_URL": "postgresql://127.0.0.1:9/x"},
         "broken",
         "nobody listens there",
         "database.url",
-    ),
-    "an address that is no PostgreSQL's": Mistake(
-        store.database,
-        {"JUNTO_DATABASE_URL": "mysql://root:hunter22@h"},
-        "broken",
-        "postgresql://",
-        "choose another database",
     ),
     "a state directory inside a file": Mistake(
         disk.state,

@@ -360,13 +360,15 @@ def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
 def test_logs_tell_what_was_thought_called_and_answered_without_secrets(
     tmp_path: Path, upstream: ServedUpstream
 ) -> None:
-    with serving(tmp_path, upstream, JUNTO_LOGGING_OUTPUT="files") as server:
-        called(server, "chat", message="think", system="The key is k-1.")
+    key = "a-key-that-nobody-may-read"
+    variables = {"JUNTO_LOGGING_OUTPUT": "files", "OPENAI_API_KEY": key}
+    with serving(tmp_path, upstream, **variables) as server:
+        called(server, "chat", message="think", system=f"The key is {key}.")
         called(server, "current_time", timezone="Nowhere/Land")
 
     def lines(name: str) -> list[dict[str, Any]]:
         text = (tmp_path / "data/junto/logs" / f"{name}.log").read_text()
-        assert "k-1" not in text
+        assert key not in text
         return [json.loads(line) for line in text.splitlines()]
 
     [thought] = lines("reasoning")
