@@ -15,6 +15,7 @@ from tests.clients import SECONDS, clean_environment, junto
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+ZH = ROOT / "README.zh-TW.md"
 # What is another time, place or version, each time.
 VARIES = {
     r"/home/me/junto/.venv/bin/junto": r"\S+?(?:junto| -P -m junto)",
@@ -140,3 +141,28 @@ def test_the_first_screen_has_all_that_a_stranger_needs() -> None:
 def test_a_line_that_is_not_printed_would_be_found() -> None:
     assert pattern("Junto 0.1.0 serves …").fullmatch("Junto 12.3.4 serves this")
     assert not pattern("Junto 0.1.0 serves").fullmatch("Junto 0.1.0 serve")
+
+
+def told(text: str) -> dict[str, list[str]]:
+    """Return what a README says whatever its language: commands, code, addresses, headings."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return {
+        "blocks": re.findall(r"```.*?```", text, re.DOTALL),
+        "code": sorted(re.findall(r"`[^`\n]+`", prose)),
+        "links": sorted(set(re.findall(r"\]\(([^)]+)\)", prose)) - {"README.md", ZH.name}),
+        "headings": re.findall(r"^#+", prose, re.MULTILINE),
+        "rows": re.findall(r"^\| (`[^|]+`) \|", prose, re.MULTILINE),
+    }
+
+
+@pytest.mark.feature("F260")
+def test_the_readme_in_chinese_says_the_same() -> None:
+    chinese = ZH.read_text()
+
+    assert told(chinese) == told(README)
+    assert f"]({ZH.name})" in README
+    assert "](README.md)" in chinese
+    # All that is told in words is in the other language: no line of prose is left as it was.
+    english = {line for line in README.splitlines() if len(line) > 60}
+    prose = re.sub(r"```.*?```", "", chinese, flags=re.DOTALL)
+    assert not english & set(prose.splitlines())

@@ -53,7 +53,7 @@ class Manual:
 
 def manual() -> list[Manual]:
     """Return the pages of docs/, and those that stand beside it."""
-    beside = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    beside = ("README.md", "README.zh-TW.md", "CONTRIBUTING.md", "CHANGELOG.md")
     return [Manual(path) for path in sorted((ROOT / "docs").rglob("*.md"))] + [
         Manual(ROOT / name) for name in beside
     ]
