@@ -60,7 +60,7 @@ def test_a_person_sees_the_whole_and_its_parts(home: Path, upstream: ServedUpstr
     assert dear.endswith("█" * 20)
     assert any(line.startswith("junto chat") for line in lines)
     assert lines[-1].startswith("Budget: $0.00 of $10.00 spent this month, $10.00 left")
-    assert "1 questions nobody knows the price" in done.stderr
+    assert "The price of 1 questions is not known" in done.stderr
 
 
 def test_a_program_gets_all_of_it(home: Path, upstream: ServedUpstream) -> None:

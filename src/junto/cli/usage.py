@@ -1,37 +1,26 @@
-"""`junto usage`: what was used, as tables with bars, as JSON and as CSV."""
+"""`junto usage`: what was used, as tables with bars for people."""
 
 import asyncio
-import csv
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import click
 
 from junto.app import Junto, running
 from junto.cli.bars import bar
 from junto.cli.table import show
+from junto.cli.usage_data import Report, as_csv, as_json
+from junto.cli.writing import room_of, say, wrapped
 from junto.domain.limits import Period
 from junto.domain.usage import Amount
 from junto.settings import Loaded
 from junto.telemetry.reports import By, Line, Standing, beginning
 
-_BAR = 20
+# A bar in a terminal of eighty columns, and elsewhere.
+_SHORT, _LONG, _WIDE = 12, 20, 100
 _PERIODS = {Period.DAY: "today", Period.MONTH: "this month", Period.EVER: "in all"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a report is made of."""
-
-    since: float
-    total: Amount
-    parts: Mapping[By, tuple[Line, ...]]
-    budgets: tuple[Standing, ...]
 
 
 def usage(loaded: Loaded, window: str, by: str | None, form: str | None) -> None:
@@ -40,20 +29,20 @@ def usage(loaded: Loaded, window: str, by: str | None, form: str | None) -> None
     with running(loaded, default_level="error") as junto:
         found = asyncio.run(_found(junto, window, wanted))
     if form == "json":
-        click.echo(json.dumps(_facts(found), indent=2))
+        click.echo(as_json(found))
     elif form == "csv":
-        _write_csv(found)
+        click.echo(as_csv(found), nl=False)
     else:
         _tell(found, window, all_of=by is None)
         if not loaded.settings.usage.enabled:
-            click.echo("Nothing is counted now: usage.enabled is off.", err=True)
+            say("Nothing is counted now: usage.enabled is off.")
 
 
-async def _found(junto: Junto, window: str, wanted: Sequence[By]) -> _Found:
+async def _found(junto: Junto, window: str, wanted: Sequence[By]) -> Report:
     reports = junto.counting.reports
     since = beginning(window, reports.now())
     async with junto.alone():
-        return _Found(
+        return Report(
             since,
             await reports.total(since),
             {by: await reports.lines(by, since) for by in wanted},
@@ -61,15 +50,14 @@ async def _found(junto: Junto, window: str, wanted: Sequence[By]) -> _Found:
         )
 
 
-def _tell(found: _Found, window: str, *, all_of: bool) -> None:
+def _tell(found: Report, window: str, *, all_of: bool) -> None:
     total = found.total
     if total == Amount():
         click.echo(f"Nothing was used since {_day(found.since)}.")
     else:
         failed = f" ({total.failures:,} failed)" if total.failures else ""
         tokens = f"{_short(total.input_tokens)} tokens in, {_short(total.output_tokens)} out"
-        # A stretch is told as it was asked for; "today" and days say more as dates.
-        click.echo(
+        _print(
             f"Since {_day(found.since)} ({window}): {total.calls:,} calls{failed}, "
             f"{total.questions:,} questions to models, {tokens}, {_money(total)}"
         )
@@ -79,12 +67,15 @@ def _tell(found: _Found, window: str, *, all_of: bool) -> None:
             click.echo()
             _show(by, lines)
     for standing in found.budgets:
-        click.echo(f"\n{_budget(standing)}")
+        click.echo()
+        _print(_budget(standing))
     if total.unpriced:
-        click.echo(
-            f"+ Of {total.unpriced:,} questions nobody knows the price; they cost more than that.",
-            err=True,
-        )
+        say(f"+ The price of {total.unpriced:,} questions is not known, so it was more than that.")
+
+
+def _print(text: str) -> None:
+    """Print a sentence; in a terminal no word is cut by its edge."""
+    click.echo(wrapped(text, room_of(sys.stdout)))
 
 
 def _show(by: By, lines: Sequence[Line]) -> None:
@@ -92,11 +83,17 @@ def _show(by: By, lines: Sequence[Line]) -> None:
     weights = [_weight(line.amount, by, priced=priced) for line in lines]
     most = max(weights) or Decimal(1)
     name, *numbers = head = (by.upper(), "CALLS", "FAILED", "TOKENS IN", "TOKENS OUT", "COST", "")
+    columns = _columns()
     rows = (
-        (*_row(by, line), bar(float(weight / most), _BAR))
+        (*_row(by, line), bar(float(weight / most), columns))
         for line, weight in zip(lines, weights, strict=True)
     )
     show([head, *rows], right=numbers[:-1], shorten=(name,), drop=("",))
+
+
+def _columns() -> int:
+    room = room_of(sys.stdout)
+    return _SHORT if room and room < _WIDE else _LONG
 
 
 def _row(by: By, line: Line) -> tuple[str, ...]:
@@ -131,49 +128,8 @@ def _budget(standing: Standing) -> str:
     share = float(standing.spent / account.limit) if account.limit else 1.0
     return (
         f"Budget: ${standing.spent:,.2f} of ${account.limit:,.2f} spent "
-        f"{_PERIODS[account.period]}, ${standing.left:,.2f} left  {bar(share, _BAR)}"
+        f"{_PERIODS[account.period]}, ${standing.left:,.2f} left  {bar(share, _columns())}"
     )
-
-
-def _facts(found: _Found) -> dict[str, Any]:
-    return {
-        "since": datetime.fromtimestamp(found.since).astimezone().isoformat(),
-        "total": _numbers(found.total),
-        "by": {
-            by.value: [{by.value: line.name, **_numbers(line.amount)} for line in lines]
-            for by, lines in found.parts.items()
-        },
-        "budgets": [
-            {
-                "name": standing.account.key,
-                "period": standing.account.period.value,
-                "limitUsd": float(standing.account.limit),
-                "spentUsd": float(standing.spent),
-                "leftUsd": float(standing.left),
-            }
-            for standing in found.budgets
-        ],
-    }
-
-
-def _numbers(amount: Amount) -> dict[str, int | float]:
-    return {
-        "calls": amount.calls,
-        "failures": amount.failures,
-        "questions": amount.questions,
-        "unanswered": amount.unanswered,
-        "inputTokens": amount.input_tokens,
-        "outputTokens": amount.output_tokens,
-        "costUsd": float(amount.cost),
-        "unpriced": amount.unpriced,
-    }
-
-
-def _write_csv(found: _Found) -> None:
-    ((by, lines),) = found.parts.items()
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([by.value, *_numbers(Amount())])
-    writer.writerows([line.name, *_numbers(line.amount).values()] for line in lines)
 
 
 def _day(moment: float) -> str:
@@ -192,6 +148,6 @@ def _money(amount: Amount) -> str:
     """Return what it cost; a + says that it was more."""
     more = "+" if amount.unpriced else ""
     if not amount.cost:
-        return f"?{more}" if more else "$0"
+        return "?" if more else "$0"
     cents = f"{amount.cost:,.2f}" if amount.cost >= 1 else f"{amount.cost:.4f}"
     return f"${cents}{more}"
