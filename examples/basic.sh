@@ -13,6 +13,9 @@ post() {
         --data "$1"
 }
 
+curl --silent --output /dev/null --max-time 5 "$address" ||
+    { echo "Nobody answers at $address: run \`junto serve\` first, or name another address." >&2; exit 1; }
+
 json() { python3 -c "import json, sys; $1"; }
 
 # No handshake, no session: each request stands alone.

@@ -24,8 +24,11 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
         "Accept": "application/json, text/event-stream",
     }
     request = urllib.request.Request(ADDRESS, json.dumps(message).encode(), headers)
-    with urllib.request.urlopen(request, timeout=120) as response:
-        facts: dict[str, Any] = json.load(response)["result"]["structuredContent"]
+    try:
+        with urllib.request.urlopen(request, timeout=120) as response:
+            facts: dict[str, Any] = json.load(response)["result"]["structuredContent"]
+    except OSError:
+        sys.exit(f"Nobody answers at {ADDRESS}: run `junto serve` first, or name another address.")
     return facts
 
 

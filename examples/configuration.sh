@@ -4,6 +4,8 @@
 set -euo pipefail
 
 junto=${1:-junto}
+command -v "$junto" > /dev/null ||
+    { echo "There is no $junto here: ./configuration.sh .venv/bin/junto" >&2; exit 1; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 

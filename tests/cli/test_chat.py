@@ -205,3 +205,36 @@ async def test_refreshing_asks_the_provider_and_a_dead_one_is_a_warning(tmp_path
     code, table, err = await run(tmp_path, "models", "--refresh", **known)
     assert (code, "claude-brand-new" in table) == (0, True)
     assert "warning: anthropic could not be reached" in err
+
+
+async def test_no_answer_is_paid_for_where_none_can_be_kept(tmp_path: Path) -> None:
+    database = tmp_path / "data" / "junto" / "junto.db"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"this is no database" * 100)
+    async with Upstream.started() as upstream:
+        code, out, err = await run(tmp_path, "chat", "Hi", **models(upstream))
+
+    assert (code, out) == (1, "")
+    assert "The database cannot be used" in err
+    assert upstream.requests == []
+
+
+async def test_an_answer_that_breaks_off_ends_its_line_and_counts_as_failed(tmp_path: Path) -> None:
+    async with Upstream.started() as upstream:
+        upstream.will(Reply(anthropic_events("half an")[:-3]))
+        chosen = models(upstream) | {"JUNTO_ANSWERS_MAX_RETRIES": "0"}
+        code, out, err = await run(tmp_path, "chat", "Hi", **chosen)
+        _, told, _ = await run(tmp_path, "usage", "--json", **chosen)
+
+    assert (code, out) == (1, "half an\n")
+    assert err.startswith("junto: ")
+    total = json.loads(told)["total"]
+    assert (total["calls"], total["failures"]) == (1, 1)
+    assert (total["questions"], total["unanswered"]) == (1, 1)
+
+
+async def test_who_answers_is_said_only_where_somebody_does(tmp_path: Path) -> None:
+    code, _, err = await run(tmp_path, "chat", "-m", "nobody", "Hi")
+
+    assert code == 1
+    assert err == "junto: There is no model nobody. `junto models` shows which there are.\n"

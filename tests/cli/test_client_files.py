@@ -120,7 +120,7 @@ def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_the_place_of_a_file_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputOutputError, match="cannot be changed: Is a directory"):
+    with pytest.raises(InputOutputError, match="is no ordinary file"):
         change(tmp_path, _added)
 
 
@@ -190,3 +190,15 @@ def test_who_writes_all_the_time_is_not_waited_for(tmp_path: Path) -> None:
 
     assert file.read_text() == "3"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.truncate(60 * 1024 * 1024)
+
+    for path in (pipe, huge):
+        with pytest.raises(InputOutputError, match="left alone"):
+            change(path, _added)

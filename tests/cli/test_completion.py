@@ -129,6 +129,13 @@ def test_bash_is_offered_what_may_come_next(shell: Shell, line: str, offered: li
     assert shell.files() == before
 
 
+def test_what_bash_would_run_is_not_offered(shell: Shell) -> None:
+    """A folder that somebody has cloned may hold a file with names of models."""
+    named = [{"id": name} for name in ("te$({touch,pwned})", "te`id`", "te am", "te;x", "te-am")]
+
+    assert shell.having(JUNTO_MODELS=json.dumps(named)).offers("junto chat -m te") == ["te-am"]
+
+
 @pytest.mark.parametrize(
     "line",
     [

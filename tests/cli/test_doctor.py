@@ -24,6 +24,7 @@ from junto import __version__
 from junto.cli.doctor import configuration, disk, embedded, installation, models, store, tools
 from junto.cli.doctor.findings import Case, Check, Finding, ok
 from junto.cli.doctor.running import Rounds
+from junto.cli.doctor.telling import Teller
 from junto.settings import load
 from tests.clients import SECONDS, clean_environment, junto
 from tests.processes import command_lines, until
@@ -603,3 +604,14 @@ def test_another_junto_on_the_path_is_pointed_out(tmp_path: Path) -> None:
 
     assert f"`junto` on your path is another one: {other}" in other_first.stdout
     assert "another one" not in ours_first.stdout
+
+
+def test_names_cannot_forge_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    teller = Teller(str, as_json=False, verbose=False)
+    check = Check("Models", "models", lambda _case: iter(()))
+
+    teller.tell(check, ok("x\x1b]0;forged\x07\n  ✓ all keys fine", "a\x1b[2Jb"))
+
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert len(said.splitlines()) == 2, said  # the group, and the one finding

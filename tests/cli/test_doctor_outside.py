@@ -399,7 +399,7 @@ def test_a_junto_that_does_not_start_is_quoted_over_both_ways(tmp_path: Path) ->
     assert [each.state for each in (*found, *mended)] == ["broken", "broken", "ok", "ok"]
     for each in found:
         assert "no tool or group called kits" in each.detail
-    assert "lists 13 tools" in mended[0].detail  # none of which is current_time
+    assert "lists 14 tools" in mended[0].detail  # none of which is current_time
 
 
 def test_a_port_is_free_or_somebody_holds_it(tmp_path: Path, served: HttpClient) -> None:

@@ -99,6 +99,12 @@ def test_where_no_key_is_set_nobody_does(front: Front, key: dict[str, str], tmp_
             assert open_to_nobody.list(tried)[0] == 401
 
 
+def test_a_star_in_a_key_is_a_star(front: Front, tmp_path: Path) -> None:
+    with _proxied(tmp_path, front.behind, ACCESS_TOKEN="ab*") as starred:
+        assert starred.list("Bearer ab*")[0] == 200
+        assert starred.list("Bearer abc")[0] == 401
+
+
 def test_junto_still_asks_who_is_meant(front: Front) -> None:
     status, said = front.list(f"Bearer {KEY}", host="elsewhere.example.org")
 

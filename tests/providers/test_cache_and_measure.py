@@ -19,6 +19,7 @@ from junto.domain.questions import (
     TextDelta,
     ThinkingDelta,
     ToolCallMade,
+    counted,
 )
 from junto.domain.usage import Dimension, Origin
 from junto.providers.pipeline.cache import Cached, LocalCache, cache_key
@@ -161,6 +162,7 @@ def test_different_questions_never_share_a_key(a: str, b: str, c: str, d: str) -
 
     assert (cache_key("m", one) == cache_key("m", two)) == ((a, b) == (c, d))
     assert cache_key("m", one) != cache_key("n", one)
+    assert cache_key("m", replace(one, origin=Origin("you", "query"))) == cache_key("m", one)
 
 
 @pytest.mark.feature("F192", "F193", "F194", "F195", "F196", "F197")
@@ -215,3 +217,27 @@ async def test_what_was_used_is_noted_for_whoever_asked() -> None:
     assert amount.output_tokens > 5
     assert amount.cost == amount.tokens
     assert amount.unpriced == 0
+
+
+async def test_what_never_began_costs_nothing_whatever_its_price() -> None:
+    async with AsyncExitStack() as stack:
+        store = SqliteUsage(Lazily(lambda: Database.opened(None), stack))
+        book = UsageBook(store)
+        counters = Counters(Metrics(), book)
+        unpriced = Measured(
+            Scripted([(NetworkError("down"),), OK]), counters, "openai", "m", lambda: None
+        )
+
+        with pytest.raises(NetworkError):
+            await ask(unpriced, QUESTION)
+        await ask(unpriced, QUESTION)
+        await book.flush()
+
+        [amount] = (await store.sums((), 0, 2**40)).values()
+    assert (amount.questions, amount.unanswered, amount.unpriced) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("told", [-5, 10**30, True, "many", None, 1.5, 7])
+def test_what_a_provider_counts_is_taken_as_far_as_it_can_be(told: object) -> None:
+    assert 0 <= counted(told) <= 10**9
+    assert counted(7) == 7

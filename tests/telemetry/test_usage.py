@@ -1,5 +1,6 @@
 """What is noted and written down of what is used."""
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -139,3 +140,41 @@ def test_what_is_no_window_is_refused_in_words(text: str) -> None:
 
 def test_dimensions_are_the_parts_of_a_heading() -> None:
     assert list(Dimension) == list(Heading.__dataclass_fields__)
+
+
+async def test_whoever_stops_waiting_for_a_flush_loses_nothing() -> None:
+    let_go = asyncio.Event()
+
+    class Slow(SqliteUsage):
+        @override
+        async def add(self, sums: Mapping[Heading, Amount]) -> None:
+            await let_go.wait()
+            await super().add(sums)
+
+    async with AsyncExitStack() as stack:
+        store = Slow(Lazily(lambda: Database.opened(None), stack))
+        book = UsageBook(store, now=lambda: 1000.0)
+        book.tool_called(ME)
+        impatient = asyncio.ensure_future(book.flush())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        impatient.cancel()
+        await asyncio.wait([impatient])
+        book.tool_called(ME)
+        let_go.set()
+        await book.flush()
+
+        assert await store.sums((), 0, 9999) == {(): Amount(calls=2)}
+
+
+async def test_all_of_the_first_quarter_of_an_hour_counts(tokyo: None) -> None:  # noqa: ARG001
+    async with AsyncExitStack() as stack:
+        store = SqliteUsage(Lazily(lambda: Database.opened(None), stack))
+        accounts = SqliteAccounts(Lazily(lambda: Database.opened(None), stack))
+        clock = [1_794_000_000.0]
+        book = UsageBook(store, now=lambda: clock[0])
+        reports = UsageReports(store, book, KeptLedger(accounts), (), now=lambda: clock[0])
+        book.tool_called(ME)
+        clock[0] += 3599
+
+        assert (await reports.total(beginning("1h", clock[0]))).calls == 1

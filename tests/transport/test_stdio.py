@@ -609,7 +609,6 @@ def test_what_is_missing_costs_what_needs_it_and_nothing_else(tmp_path: Path) ->
         tmp_path,
         JUNTO_LOGGING_OUTPUT="both",
         JUNTO_LOGGING_DIRECTORY=str(tmp_path / "file" / "logs"),
-        JUNTO_AGENT_PROGRAM=str(tmp_path / "no_such_program"),
         JUNTO_DATABASE_URL="postgresql://127.0.0.1:9/nobody?connect_timeout=2",
         JUNTO_EMBEDDED_ENABLED="false",
     )
@@ -617,10 +616,14 @@ def test_what_is_missing_costs_what_needs_it_and_nothing_else(tmp_path: Path) ->
         begun = client.ask(1, "initialize", **HANDSHAKE)
         time = client.ask(2, "tools/call", name="current_time", arguments={})
         asked = client.ask(3, "tools/call", name="chat", arguments={"message": "Hi"})
-        worked = client.ask(4, "tools/call", name="claude_code_query", arguments={"prompt": "Hi"})
         code, _ = client.finish()
         assert client.process.stderr
         told = client.process.stderr.read().decode()
+    program = str(tmp_path / "no_such_program")
+    environment = with_files(tmp_path, JUNTO_AGENT_PROGRAM=program, JUNTO_EMBEDDED_ENABLED="false")
+    with child(junto("mcp"), environment, tmp_path, measured=True) as client:
+        worked = client.ask(4, "tools/call", name="claude_code_query", arguments={"prompt": "Hi"})
+        client.finish()
 
     assert begun["result"]["serverInfo"]["name"] == "junto"
     assert "isError" not in time["result"] or not time["result"]["isError"]

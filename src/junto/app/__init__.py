@@ -66,7 +66,7 @@ class Junto:
             try:
                 yield self
             finally:
-                await self.counting.book.flush()
+                await self.counting.close()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Junto"]:

@@ -1,6 +1,7 @@
 """What a running Junto keeps count of: numbers, lasting sums, and money."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,6 +24,7 @@ _log = Log.of("usage")
 # What is noted in between is lost if the process is killed.
 _PAUSE = 1.0
 _SWEEP_EVERY = 3600.0
+_FAREWELL = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,21 @@ class Counting:
         async with beside(self._written()):
             yield
 
+    async def close(self) -> None:
+        """Write down what is left, unless that takes long: nobody should wait for numbers."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FAREWELL):
+                await self.book.flush()
+
     async def _written(self) -> None:
         swept = 0.0
         while True:
             await self.book.noted.wait()
             await asyncio.sleep(_PAUSE)
-            await self.book.flush()
+            try:
+                await self.book.flush()
+            except Exception as error:  # noqa: BLE001 - what cannot be counted costs nothing else
+                _log.crash("usage lost", error)
             if self.retention and time.monotonic() - swept > _SWEEP_EVERY:
                 swept = time.monotonic()
                 await self._swept()

@@ -66,8 +66,18 @@ def _is_too_wide(folder: Path) -> bool:
 
     Desktop programs start servers in such places, and nobody has chosen them.
     """
+    if folder == Path(folder.anchor):
+        return True
     home = Path(os.path.realpath(home_directory()))
-    return folder == Path(folder.anchor) or home.is_relative_to(os.path.realpath(folder))
+    # By what it is, and not by its name: it may be mounted elsewhere once more.
+    return any(_is_same(folder, above) for above in (home, *home.parents))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _runner(chosen: ToolSettings, roots: Roots) -> Runner:

@@ -15,7 +15,7 @@ from junto.cli.keyboard import remembered, typed
 from junto.cli.notices import say_who_answers
 from junto.cli.terminal import Terminal
 from junto.cli.writing import harmless, say
-from junto.conversation.service import Reply, Request
+from junto.conversation.service import Asked, Reply, Request
 from junto.domain.conversations import Conversation
 from junto.domain.errors import InvalidInputError, JuntoError, NotFoundError
 from junto.domain.messages import Message
@@ -56,7 +56,6 @@ def chat(loaded: Loaded, message: str, wishes: Wishes) -> None:
     """Ask once and print the answer, or talk for as long as somebody sits there."""
     person = sys.stdin is not None and sys.stdin.isatty()
     with running(loaded, default_level="error") as junto, _Talk(junto, wishes) as talk:
-        say_who_answers(junto.catalog)
         if message or not person:
             talk.says(_with_pipe(message, person=person))
         else:
@@ -84,6 +83,7 @@ class _Talk:
     _runner: asyncio.Runner = field(default_factory=asyncio.Runner, init=False)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False)
     _id: str | None = field(default=None, init=False)
+    _introduced: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
         self._runner.run(self._stack.enter_async_context(self.junto.open()))
@@ -194,15 +194,28 @@ class _Talk:
             reasoning=wishes.reasoning,
             seed=wishes.seed,
         )
-        terminal = Terminal()
-        self.junto.counting.book.tool_called(Origin(LOCAL_CALLER, _NAME))
-        async with aclosing(self.junto.conversations.reply(request)) as events:
-            async for event in events:
-                if isinstance(event, Reply):
-                    terminal.ends(event)
-                    self._id = event.conversation_id
-                else:
-                    terminal.shows(event)
+        terminal, failed = Terminal(), True
+        try:
+            async with aclosing(self.junto.conversations.reply(request)) as events:
+                async for event in events:
+                    if isinstance(event, Reply):
+                        terminal.ends(event)
+                        self._id, failed = event.conversation_id, False
+                    elif isinstance(event, Asked) and wishes.model is None:
+                        self._introduce()
+                    else:
+                        terminal.shows(event)
+        except JuntoError:
+            terminal.breaks_off()
+            raise
+        finally:
+            self.junto.counting.book.tool_called(Origin(LOCAL_CALLER, _NAME), failed=failed)
+
+    def _introduce(self) -> None:
+        """Say who answers, before the first answer."""
+        if not self._introduced:
+            say_who_answers(self.junto.catalog)
+            self._introduced = True
 
     def _words(self) -> list[str]:
         commands = [line.split()[0] for line in _HELP.splitlines() if line.startswith("/")]

@@ -10,6 +10,7 @@ from junto.cli.table import show as show_table
 from junto.cli.writing import say
 from junto.domain.errors import ConfigurationError, InputOutputError
 from junto.settings import Loaded
+from junto.settings.places import state_directory
 from junto.settings.showing import as_facts, shown, spelled, starter_file
 
 
@@ -19,9 +20,10 @@ def show(loaded: Loaded, *, as_json: bool) -> None:
         click.echo(json.dumps(as_facts(loaded), indent=2))
         return
     body = [
-        (row.path, " ".join(spelled(row.value).split()), str(row.origin)) for row in shown(loaded)
+        (row.path, str(row.origin), " ".join(spelled(row.value).split())) for row in shown(loaded)
     ]
-    show_table([("SETTING", "VALUE", "FROM"), *body], shorten=("VALUE", "FROM"))
+    show_table([("SETTING", "FROM", "VALUE"), *body], shorten=("VALUE", "FROM"))
+    say(f"Files are kept in {state_directory(loaded.settings)}.")
 
 
 def init(path: Path, *, only_print: bool) -> None:

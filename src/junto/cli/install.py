@@ -55,7 +55,7 @@ class Launch:
     def told(self) -> str:
         """Return a sentence about what happens from now on."""
         if self.url:
-            return f"It connects to {self.url}, so `junto serve` must run."
+            return f"It connects to {self.url}, so `junto start` or `junto serve` must run."
         return f"It starts `{shlex.join(self.words)}`."
 
 
@@ -142,7 +142,7 @@ def _changed(client: Client, file: Path, edit: Callable[[str], str], by_hand: st
         return change(file, edit)
     except UnreadableError as error:
         raise InputOutputError(
-            f"{file} is no valid {client.form.title}, so it is left alone: line {error.line}, "
+            f"{file} is not valid {client.form.title}, so it is left alone: line {error.line}, "
             f"column {error.column}: {error.reason}. Mend it and try again."
         ) from error
     except UnchangeableError as error:

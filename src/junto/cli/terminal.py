@@ -24,6 +24,7 @@ class Terminal:
         default_factory=lambda: Flow(shutil.get_terminal_size().columns), init=False
     )
     _waited: bool = field(default=False, init=False)
+    _spoken: bool = field(default=False, init=False)
     _thought: bool = field(default=False, init=False)
 
     def shows(self, event: Event | Asked) -> None:
@@ -40,6 +41,7 @@ class Terminal:
                 if self._thought:
                     click.echo("\n", err=True)
                     self._thought = False
+                self._spoken = True
                 click.echo(text if self.raw else self._flow.takes(harmless(text)), nl=False)
                 if sys.stdout:
                     sys.stdout.flush()
@@ -59,6 +61,14 @@ class Terminal:
             id_ = f" [{reply.conversation_id}]" if reply.conversation_id else ""
             line = wrapped(f"{reply.answer.model}: {used}{id_}", room_of(sys.stderr))
             click.secho(line, err=True, dim=True)
+
+    def breaks_off(self) -> None:
+        """End the line that an answer was at, if it had begun."""
+        self._clear()
+        if self._spoken:
+            click.echo(self._flow.rest())
+        elif self._thought:
+            click.echo(err=True)
 
     def _waits(self, waiting: Waiting) -> None:
         if rewrites(sys.stderr):

@@ -3,6 +3,7 @@
 Nothing here asks the network, makes a file, or waits.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from junto.settings import Settings
 
 _MOST = 50
+# bash puts an offer into the line as it is, and runs with Enter what stands there; names come from
+# files that may have come with somebody's repository.
+_HARMLESS = re.compile(r"[\w.:/@+~-]{1,200}")
 CLIENTS = ("claude-code", "claude-desktop", "cursor", "vscode", "gemini", "codex")
 _Offers = Callable[[click.Context, click.Parameter, str], "list[CompletionItem[str]]"]
 
@@ -39,7 +43,8 @@ def _offering(found: Callable[[click.Context, str], Iterator[tuple[str, str]]]) 
         from click.shell_completion import CompletionItem
 
         with suppress(Exception):  # a word at the prompt is no place for a reason
-            pairs = [pair for pair in found(ctx, word) if pair[0].startswith(word)]
+            offers = (pair for pair in found(ctx, word) if _HARMLESS.fullmatch(pair[0]))
+            pairs = [pair for pair in offers if pair[0].startswith(word)]
             return [CompletionItem(value, help=about or None) for value, about in pairs]
         return []
 

@@ -198,6 +198,8 @@ class Conversations:
         offer = self.catalog.find(request.model_id or (known.model if known else None))
         if known is None:
             id_ = canonical(request.conversation_id) if request.conversation_id else new_id()
+            if self.store:  # where nothing can be kept, no answer is paid for
+                await self.store.find(request.owner, id_)
             known = Conversation(
                 id=id_,
                 owner=request.owner,

@@ -55,6 +55,15 @@ class StopReason(StrEnum):
     CONTEXT_FULL = "context_full"
 
 
+# No answer takes more; whoever says so is broken, and must not break our sums.
+_MOST_TOKENS = 1_000_000_000
+
+
+def counted(tokens: Any) -> int:
+    """Return a number of tokens that a provider tells, if it can be one."""
+    return min(max(tokens, 0), _MOST_TOKENS) if isinstance(tokens, int) else 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What an answer took, in tokens; the cached and reasoning ones are part of the totals."""

@@ -7,6 +7,19 @@ from pathlib import Path
 from junto.domain.errors import InputOutputError, SecurityError
 
 
+def made_privately(path: Path) -> None:
+    """Make the folder at `path` and those around it that are missing, all for their owner alone.
+
+    Raises:
+        OSError: that cannot be.
+    """
+    for folder in (*reversed(path.parents), path):
+        # Asking for all of them at once would leave the outer ones to the mask of the process.
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
 def private_folder(path: Path) -> Path:
     """Make the folder at `path`, if it is not there, and return it.
 

@@ -56,7 +56,12 @@ class ModelEntry(Section):
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
-    id: str = Field(min_length=1, description="the name by which callers ask for it")
+    id: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00-\x1f\x7f]+$",
+        description="the name by which callers ask for it",
+    )
     model_name: str | None = Field(None, description="the provider's own name, if it differs")
     provider: str = Field("openai", description="who serves it, which tells the dialect it speaks")
     base_url: str | None = Field(None, description="where it is served")

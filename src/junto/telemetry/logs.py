@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from junto.security.folders import made_privately
 from junto.security.secrets import Redactor
 from junto.telemetry.files import SharedFileHandler
 from junto.telemetry.stderr import StderrHandler
@@ -131,7 +132,7 @@ def _handlers(sinks: Sinks, redactor: Redactor, level: int) -> Iterator[logging.
 
 
 def _files(directory: Path, redactor: Redactor, level: int) -> Iterator[logging.Handler]:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made_privately(directory)
     for name, least in (
         ("general", level),
         *((name, logging.DEBUG) for name in _DETAILED),

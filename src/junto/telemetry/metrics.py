@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from junto import __version__
+
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -46,9 +48,12 @@ class Metrics:
     @cached_property
     def registry(self) -> "CollectorRegistry":
         """Return where all numbers are registered."""
-        from prometheus_client import CollectorRegistry
+        from prometheus_client import CollectorRegistry, Gauge
 
-        return CollectorRegistry()
+        registry = CollectorRegistry()
+        about = "Always 1; the label tells which Junto this is."
+        Gauge("junto_info", about, ["version"], registry=registry).labels(__version__).set(1)
+        return registry
 
     @cached_property
     def _calls(self) -> "Counter":

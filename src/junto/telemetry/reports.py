@@ -11,7 +11,7 @@ from enum import StrEnum
 from junto.domain.errors import InvalidInputError
 from junto.domain.limits import Account, Ledger
 from junto.domain.usage import Amount, Dimension, Place, UsageStore
-from junto.telemetry.usage import UsageBook
+from junto.telemetry.usage import STRETCH, UsageBook
 
 _WINDOW = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7}
@@ -84,8 +84,9 @@ class UsageReports:
         self, by: tuple[Dimension, ...], since: float, caller: str | None
     ) -> Mapping[Place, Amount]:
         await self.book.flush()
-        # What is noted in this very second belongs to it.
-        return await self.store.sums(by, since, self.now() + 1, caller)
+        # What is kept is kept by stretches of time, and all of the first one counts; what is noted
+        # in this very second belongs to the last.
+        return await self.store.sums(by, since - since % STRETCH, self.now() + 1, caller)
 
 
 def _days(sums: Mapping[Place, Amount], since: float, until: float) -> tuple[Line, ...]:

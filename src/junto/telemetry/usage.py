@@ -28,6 +28,7 @@ class UsageBook:
     # Set as long as there is something to write down.
     noted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _sums: dict[Heading, Amount] = field(default_factory=dict, init=False)
+    _writing: "asyncio.Future[None] | None" = field(default=None, init=False)
     _complained: bool = field(default=False, init=False)
 
     def tool_called(self, origin: Origin, *, failed: bool = False) -> None:
@@ -55,15 +56,23 @@ class UsageBook:
         self._add(origin, *model, amount)
 
     async def flush(self) -> None:
-        """Write down what was noted; what cannot be written is kept for the next time."""
-        if self.store is None or not self._sums:
-            return
-        sums, self._sums = self._sums, {}
-        self.noted.clear()
+        """Write down what was noted; what cannot be written is kept for the next time.
+
+        Whoever stops waiting does not stop the writing: nobody could tell whether it was done.
+        """
+        if self._writing:
+            await asyncio.shield(self._writing)
+        if self.store and self._sums:
+            sums, self._sums = self._sums, {}
+            self.noted.clear()
+            self._writing = asyncio.ensure_future(self._write(self.store, sums))
+            await asyncio.shield(self._writing)
+
+    async def _write(self, store: UsageStore, sums: dict[Heading, Amount]) -> None:
         try:
-            await self.store.add(sums)
+            await store.add(sums)
             self._complained = False
-        except JuntoError as error:
+        except JuntoError as error:  # anything else would fail again and again: let it go
             for heading, amount in sums.items():
                 self._put(heading, amount)
             if not self._complained:

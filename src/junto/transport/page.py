@@ -88,11 +88,10 @@ def render(
 
 def _clients(endpoint: str) -> tuple[tuple[str, str, str], ...]:
     """Return each client's name, where its configuration goes, and what to put there."""
-    command = {"command": "junto", "args": ["mcp"]}
     return (
         ("Claude Code", "Run once:", f"claude mcp add --transport http junto {endpoint}"),
         ("Codex", "~/.codex/config.toml:", f'[mcp_servers.junto]\nurl = "{endpoint}"'),
-        ("Claude Desktop", "claude_desktop_config.json:", _json("mcpServers", command)),
+        ("Claude Desktop", "Run once, it starts Junto itself:", "junto install claude-desktop"),
         ("Cursor", "~/.cursor/mcp.json:", _json("mcpServers", {"url": endpoint})),
         ("VS Code", ".vscode/mcp.json:", _json("servers", {"type": "http", "url": endpoint})),
         ("Gemini CLI", "~/.gemini/settings.json:", _json("mcpServers", {"httpUrl": endpoint})),

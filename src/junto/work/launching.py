@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from junto.domain.errors import ExecutionError, InputOutputError
+from junto.security.folders import made_privately
 from junto.security.locks import alone_in_thread
 from junto.telemetry.files import set_aside
 from junto.telemetry.redirected import FLAGS
@@ -135,7 +136,7 @@ def health_at(url: str, seconds: float = _HEALTH_SECONDS) -> bool:
 def _ready(log: Path) -> int:
     """Make room for words, and return how many bytes are there already."""
     try:
-        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made_privately(log.parent)
         with contextlib.suppress(FileNotFoundError):
             set_aside(log)
         return log.stat().st_size if log.exists() else 0

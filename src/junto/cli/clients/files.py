@@ -16,6 +16,7 @@ from junto.domain.errors import InputOutputError
 
 # Somebody may be writing at the same time; who writes all the time is not waited for.
 _TRIES = 3
+_LARGEST = 50 * 1024 * 1024
 # The file as it was before Junto touched it at all, and before the latest changes.
 _LATEST = 2
 
@@ -53,9 +54,12 @@ def change(path: Path, edit: Callable[[str], str]) -> Change:
 
 def _content(target: Path) -> bytes | None:
     try:
-        return target.read_bytes()
+        found = target.stat()
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        raise InputOutputError(f"{target} is no ordinary file, or too large: it is left alone.")
+    return target.read_bytes()
 
 
 def _decoded(content: bytes) -> tuple[bytes, str]:

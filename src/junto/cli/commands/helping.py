@@ -22,6 +22,7 @@ from junto.cli.values import command_names
 )
 @click.argument(
     "shell",
+    metavar="SHELL",
     type=click.Choice(["bash", "zsh", "fish"]),
     required=False,
     help="The shell.  [default: the one that SHELL names]",

@@ -71,8 +71,8 @@ def chat(
     """Talk with a model in the terminal.
 
     With MESSAGE or a pipe it asks once and prints the answer as it comes; otherwise it talks until
-    Ctrl-D. The answer goes to standard output; what it cost and the id to go on with go to standard
-    error. Everything is kept as a conversation, which any client of yours can go on with.
+    Ctrl-D. The answer goes to standard output; in a terminal, what it cost and its id go to
+    standard error. All is kept as a conversation, which any client of yours can go on with.
     """
     from junto.cli.chat import Wishes
     from junto.cli.chat import chat as answer

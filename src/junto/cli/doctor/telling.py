@@ -96,7 +96,11 @@ class Teller:
             return _sayable(harmless(" ".join(self.clean(text).split())))
 
         return Finding(
-            finding.check, finding.state, said(finding.detail), said(finding.fix), finding.facts
+            said(finding.check),
+            finding.state,
+            said(finding.detail),
+            said(finding.fix),
+            finding.facts,
         )
 
     def _show(self, check: Check, finding: Finding) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -20,6 +21,8 @@ from junto.providers.client import sampler
 _FREE = Price(input=Decimal(0), output=Decimal(0))
 _MILLION = Decimal(1_000_000)
 _LONGEST_NAME = 200
+# What a model may be called that nobody has listed: names are kept and counted.
+_NAME = re.compile(r"[\w.:/@+~() -]{1,200}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +208,8 @@ class Catalog:
 
     def _passed_through(self, wanted: str) -> Offer | None:
         """Return an offer for a model that no list names, where it is clear whom to ask."""
+        if not _NAME.fullmatch(wanted):
+            return None
         provider, _, name = wanted.partition("/")
         family = next((f for start, f in FAMILIES.items() if wanted.startswith(start)), None)
         for access in self.accesses:

@@ -30,6 +30,7 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
     Usage,
+    counted,
 )
 from junto.providers.dialects.failures import failure
 from junto.providers.dialects.folding import Json, tool_arguments
@@ -260,9 +261,9 @@ class AnthropicFold:
     def _count(self, usage: Mapping[str, Any] | None) -> None:
         for name, value in (usage or {}).items():
             if isinstance(value, int):
-                self._usage[name] = value
+                self._usage[name] = counted(value)
             elif name == "output_tokens_details" and isinstance(value, Mapping):
-                self._usage["thinking_tokens"] = int(value.get("thinking_tokens") or 0)
+                self._usage["thinking_tokens"] = counted(value.get("thinking_tokens"))
 
     def _total(self) -> Usage:
         count = self._usage.get

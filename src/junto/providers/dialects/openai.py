@@ -29,6 +29,7 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
     Usage,
+    counted,
 )
 from junto.providers.dialects.failures import failure
 from junto.providers.dialects.folding import Json, tool_arguments
@@ -266,8 +267,8 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     read = usage.get("prompt_tokens_details") or {}
     wrote = usage.get("completion_tokens_details") or {}
     return Usage(
-        input_tokens=int(usage.get("prompt_tokens") or 0),
-        output_tokens=int(usage.get("completion_tokens") or 0),
-        cache_read_tokens=int(read.get("cached_tokens") or 0),
-        reasoning_tokens=int(wrote.get("reasoning_tokens") or 0),
+        input_tokens=counted(usage.get("prompt_tokens")),
+        output_tokens=counted(usage.get("completion_tokens")),
+        cache_read_tokens=counted(read.get("cached_tokens")),
+        reasoning_tokens=counted(wrote.get("reasoning_tokens")),
     )

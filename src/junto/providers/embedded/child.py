@@ -14,6 +14,8 @@ _BATCH = 256
 _ERRORS_ONLY = 1
 # What the makers of small models advise, where the question says nothing.
 _TEMPERATURE, _TOP_P = 0.2, 0.9
+# Without it, a small model may say one sentence again and again to the end of its tokens.
+_PENALTY = 1.1
 
 ALREADY_RUNNING = 3
 
@@ -64,6 +66,7 @@ def _started(weights: str, address: str, key: str, context: int, threads: int) -
     options.cpuparams.n_threads = options.cpuparams_batch.n_threads = threads
     options.verbosity = _ERRORS_ONLY
     options.sampling.temp, options.sampling.top_p = _TEMPERATURE, _TOP_P
+    options.sampling.penalty_repeat = _PENALTY
     options.cache_ram_mib = 0
     options.ui = options.endpoint_slots = False
     options.offline = True

@@ -19,7 +19,7 @@ from junto.domain.errors import (
     ModelError,
     NotFoundError,
 )
-from junto.domain.questions import Usage
+from junto.domain.questions import Usage, counted
 from junto.domain.usage import Origin
 from junto.providers.dialects.openai import OpenAiCodec
 from junto.providers.embeddings.choosing import Choice
@@ -124,7 +124,7 @@ class Served(Embedder):
         """Note what it took, if the provider tells; what that costs, it does not tell."""
         told = said.get("usage") or {}
         tokens = told.get("prompt_tokens") if isinstance(told, dict) else None
-        usage = Usage(input_tokens=tokens if isinstance(tokens, int) else 0)
+        usage = Usage(input_tokens=counted(tokens))
         route = self.choice.route
         self.book.model_asked(_ORIGIN, (route.provider, route.model), usage, None, answered=True)
 

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from typing_extensions import override
@@ -20,6 +20,7 @@ from junto.domain.questions import (
     ThinkingDelta,
     ToolCallMade,
 )
+from junto.domain.usage import Origin
 from junto.providers.provider import Provider
 
 
@@ -63,8 +64,9 @@ class LocalCache:
 
 def cache_key(source: str, question: Question) -> str:
     """Return the same key for the same question to the same model, and for nothing else."""
-    # The repr of frozen data names every field and quotes every value.
-    return hashlib.sha256(f"{source}\n{question!r}".encode("utf-8", "surrogatepass")).hexdigest()
+    # The repr of frozen data names every field and quotes every value; who asks is no part of it.
+    asked = f"{source}\n{replace(question, origin=Origin())!r}"
+    return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(eq=False, slots=True)

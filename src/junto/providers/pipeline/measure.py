@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from typing_extensions import override
 
@@ -63,11 +64,16 @@ class Measured(Provider):
         )
 
     def _noted(self, question: Question, meter: Meter) -> None:
-        usage, price = meter.usage, self.price()
         self.counters.book.model_asked(
             question.origin,
             (self.provider, self.model_id),
-            usage,
-            price.cost(usage) if price else None,
+            meter.usage,
+            self._cost(meter),
             answered=meter.answered,
         )
+
+    def _cost(self, meter: Meter) -> Decimal | None:
+        if not meter.begun:
+            return Decimal(0)
+        price = self.price()
+        return price.cost(meter.usage) if price else None

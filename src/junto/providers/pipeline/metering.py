@@ -33,6 +33,11 @@ class Meter:
             self.answered, self._used = True, event.answer.usage
 
     @property
+    def begun(self) -> bool:
+        """Return whether the model has said anything, which is what costs."""
+        return self.answered or self._heard > 0
+
+    @property
     def usage(self) -> Usage:
         """Return what it took, as the provider counts it.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from junto.domain.errors import InputOutputError
+from junto.security.folders import made_privately
 from junto.storage.migrations import migrations, missing
 
 _READERS = 4
@@ -101,7 +102,7 @@ class Database:
 def _made(path: Path) -> None:
     """Make the file, if it is not there, so that nobody else can read it."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made_privately(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise InputOutputError(

@@ -10,6 +10,7 @@ from junto.domain.errors import InputOutputError, SecurityError
 from junto.storage.migrations import migrations, missing
 from junto.storage.sights import Sight
 from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.glancing import seen
 
 _BUSY_SECONDS = 2.0
 # So many steps of SQLite's machine lie between two looks at the clock.
@@ -33,7 +34,7 @@ def look(path: Path, seconds: float) -> Sight | None:
     except PermissionError:
         raise SecurityError(f"{path} is not yours to read and to write.") from None
     try:
-        with closing(_opened(path)) as connection:
+        with closing(seen(path, _BUSY_SECONDS)) as connection:
             done = _done(connection, path)
             pending = missing(migrations(__package__), done)
             return Sight(
@@ -60,14 +61,13 @@ async def rehearse(path: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="junto-") as folder:
         copy = Path(folder) / "junto.db"
         if path:
-            with closing(_opened(path)) as source, closing(sqlite3.connect(copy)) as target:
+            with (
+                closing(seen(path, _BUSY_SECONDS)) as source,
+                closing(sqlite3.connect(copy)) as target,
+            ):
                 source.backup(target)
         async with Database.opened(copy):
             pass
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", _BUSY_SECONDS, uri=True)
 
 
 def _done(connection: sqlite3.Connection, path: Path) -> list[str]:
