@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_SECONDS = 20.0
+_SECONDS = 45.0
 
 
 def command_lines() -> dict[int, list[str]]:

@@ -101,10 +101,10 @@ def test_a_generated_page_is_what_the_program_says(name: str) -> None:
 
 
 def test_pinned_requirements_have_hashes_and_name_no_index() -> None:
-    for name in ("run", "dev"):
-        text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    for path in (ROOT / "requirements").glob("*.txt"):
+        text = path.read_text()
         pins = re.findall(r"^[a-z0-9].*==", text, re.MULTILINE | re.IGNORECASE)
-        assert len(pins) > 20
+        assert pins
         assert text.count("--hash=sha256:") >= len(pins)
         assert "://" not in text
         assert "--index" not in text

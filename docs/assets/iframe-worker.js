@@ -1,3 +1,49 @@
-/* iframe-worker 1.0.4, MIT licence, Copyright (c) 2020-2022 Martin Donath. It lets the search work
-   in pages that are opened from a folder, where browsers start no workers. */
-"use strict";(()=>{function c(s,n){parent.postMessage(s,n||"*")}function d(...s){return s.reduce((n,e)=>n.then(()=>new Promise(r=>{let t=document.createElement("script");t.src=e,t.onload=r,document.body.appendChild(t)})),Promise.resolve())}var o=class extends EventTarget{constructor(e){super();this.url=e;this.m=e=>{e.source===this.w&&(this.dispatchEvent(new MessageEvent("message",{data:e.data})),this.onmessage&&this.onmessage(e))};this.e=(e,r,t,i,m)=>{if(r===`${this.url}`){let a=new ErrorEvent("error",{message:e,filename:r,lineno:t,colno:i,error:m});this.dispatchEvent(a),this.onerror&&this.onerror(a)}};let r=document.createElement("iframe");r.hidden=!0,document.body.appendChild(this.iframe=r),this.w.document.open(),this.w.document.write(`<html><body><script>postMessage=${c};importScripts=${d};addEventListener("error",({error})=>{parent.dispatchEvent(new ErrorEvent("error",{filename:"${e}",error}))})<\/script><script src=${e}?${+Date.now()}><\/script></body></html>`),this.w.document.close(),onmessage=this.m,onerror=this.e,this.r=new Promise((t,i)=>{this.w.onload=t,this.w.onerror=i})}terminate(){this.iframe.remove(),onmessage=onerror=null}postMessage(e){this.r.catch().then(()=>{this.w.dispatchEvent(new MessageEvent("message",structuredClone({data:e})))})}get w(){return this.iframe.contentWindow}};window.IFrameWorker=o;location.protocol==="file:"&&(window.Worker=o);})();
+// Browsers start no workers in pages that are opened from a folder, and the search needs one. So it
+// runs in a hidden frame there, behind the same messages.
+"use strict";
+
+class FrameWorker extends EventTarget {
+  onmessage = null;
+
+  constructor(url) {
+    super();
+    this.frame = document.createElement("iframe");
+    this.frame.hidden = true;
+    document.body.append(this.frame);
+    this.inside = this.frame.contentWindow;
+    window.addEventListener("message", (event) => {
+      if (event.source !== this.inside) return;
+      this.dispatchEvent(new MessageEvent("message", { data: event.data }));
+      if (this.onmessage) this.onmessage(event);
+    });
+    this.fill(url);
+    // After that: opening a page takes away whoever listens to its window.
+    this.ready = new Promise((loaded) => { this.inside.onload = loaded; });
+  }
+
+  // What a worker has and a window has not: a way out, and scripts one after the other.
+  fill(url) {
+    const page = this.inside.document;
+    page.open();
+    page.write(`<body><script>
+      postMessage = (message) => parent.postMessage(message, "*");
+      importScripts = (...urls) => urls.reduce((before, url) => before.then(() => new Promise((loaded) => {
+        const script = document.createElement("script");
+        script.src = url;
+        script.onload = loaded;
+        document.body.append(script);
+      })), Promise.resolve());
+    <\/script><script src="${url}"><\/script></body>`);
+    page.close();
+  }
+
+  postMessage(message) {
+    this.ready.then(() => this.inside.dispatchEvent(new MessageEvent("message", { data: message })));
+  }
+
+  terminate() {
+    this.frame.remove();
+  }
+}
+
+if (location.protocol === "file:") window.Worker = FrameWorker;

@@ -237,8 +237,10 @@ def test_the_script_is_for_the_shell_that_is_named_or_used(shell: Shell) -> None
     assert unknown.stderr.startswith("junto: Name the shell: bash, zsh, fish.\n")
 
 
-@pytest.mark.parametrize("name", [each for each in ("bash", "zsh", "fish") if shutil.which(each)])
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_every_script_is_one_that_its_shell_understands(shell: Shell, name: str) -> None:
+    if not shutil.which(name):
+        pytest.skip(f"there is no {name}")
     script = shell.home / "script"
     script.write_text(shell.ran(f"junto completion {name}").stdout)
 

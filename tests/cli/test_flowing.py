@@ -73,8 +73,27 @@ def test_no_line_is_wider_than_the_terminal_if_its_words_are_not(
     text = " ".join(words)
 
     assert max(map(width, flowed(room, text).split("\n"))) <= room
-    assert wrapped(text, room) == flowed(room, text)
+    assert max(map(width, wrapped(text, room).split("\n"))) <= room
+    assert flowed(room, text).replace("\n", "").replace(" ", "") == text.replace(" ", "")
     assert wrapped(text, None) == text
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=8), min_size=1), st.integers(20, 60))
+def test_words_come_to_the_same_lines_at_once_and_piece_by_piece(
+    words: list[str], room: int
+) -> None:
+    text = " ".join(words)
+
+    assert wrapped(text, room) == flowed(room, text)
+
+
+def test_a_language_without_blanks_is_written_as_it_comes() -> None:
+    flow = Flow(8)
+
+    pieces = [flow.takes(each) for each in "天空為何是藍"]
+
+    assert pieces == ["天", "空", "為", "何", "\n是", "藍"]
+    assert flow.takes(" so ") == " so"
 
 
 def test_a_line_that_is_set_to_the_right_stays_there() -> None:

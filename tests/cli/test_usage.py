@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from junto.cli.bars import bar
-from tests.clients import SECONDS, clean_environment, junto
+from tests.clients import SECONDS, junto
 from tests.server_upstream import ServedUpstream, served_upstream
 from tests.tools.test_chat import called, environment, serving
 
@@ -108,16 +108,3 @@ def test_bars_are_as_long_as_their_share_and_plain_where_they_must_be(
     assert [len(bar(share, 10)) for share in (0, 0.001, 0.5, 1, 7)] == [0, 1, 5, 10, 10]
     assert plain.returncode == 0
     assert "#" * 20 in plain.stdout
-
-
-def test_the_home_of_another_is_not_looked_into(tmp_path: Path) -> None:
-    done = subprocess.run(
-        junto("usage", "--json"),
-        env=clean_environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    )
-
-    assert json.loads(done.stdout)["total"]["calls"] == 0

@@ -100,7 +100,7 @@ def test_where_no_key_is_set_nobody_does(front: Front, key: dict[str, str], tmp_
 
 
 def test_a_star_in_a_key_is_a_star(front: Front, tmp_path: Path) -> None:
-    with _proxied(tmp_path, front.behind, ACCESS_TOKEN="ab*") as starred:
+    with _proxied(tmp_path, front.behind, ACCESS_TOKEN="ab*") as starred:  # noqa: S106
         assert starred.list("Bearer ab*")[0] == 200
         assert starred.list("Bearer abc")[0] == 401
 

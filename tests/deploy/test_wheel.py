@@ -94,7 +94,9 @@ def test_the_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) ->
         "LICENSE",
         "PKG-INFO",
         "README.md",
+        "README.zh-TW.md",
         "docs",
+        "examples",
         "pyproject.toml",
         "src",
     }
@@ -121,8 +123,8 @@ def test_it_works_by_itself(wheel: Path, tmp_path: Path, without: tuple[str, ...
 
     assert tools == (TOOLS[:-1] if without else TOOLS)
     assert "cache.seconds" in json.dumps(found["result"])  # the manual is there, and is searched
-    states = {each["check"]: each["state"] for each in json.loads(done.stdout)}
+    states = {each["check"]: each["state"] for each in json.loads(done.stdout)["findings"]}
     assert states["stdio"] == states["state"] == "ok"
     # Without a key and without the extra there is nobody to ask, and it says so.
-    assert states["models"] == ("broken" if without else "warning")
+    assert states["default model"] == ("broken" if without else "warning")
     assert done.returncode == int(bool(without))

@@ -23,7 +23,7 @@ _FLAGS = (
     "--disable-sync",
     "--remote-debugging-port=0",
 )
-_SECONDS = 30
+_SECONDS = 120
 
 
 @dataclass

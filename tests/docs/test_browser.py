@@ -33,6 +33,7 @@ Math.max(document.documentElement.scrollWidth - innerWidth,
     each.getBoundingClientRect().right - document.documentElement.clientWidth))"""
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.skipif(not CHROMIUM, reason="there is no chromium")
 async def test_search_works_from_a_folder_and_everything_fits_a_phone(tmp_path: Path) -> None:
     folder = copied(tmp_path)

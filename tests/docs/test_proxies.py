@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,12 +50,13 @@ def caddy(folder: Path, port: int, behind: int) -> list[str]:
 
 
 def _program(name: str) -> str:
-    return shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin") or ""
+    ours = Path(sys.executable).parent  # caddy comes from a wheel
+    return shutil.which(name, path=f"{ours}:/usr/sbin:/usr/bin:/usr/local/bin") or ""
 
 
 @contextlib.contextmanager
 def proxied(command: list[str], folder: Path, port: int) -> Iterator[None]:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PROXY_KEY": KEY}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "ACCESS_TOKEN": KEY}
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
         try:
             assert until(lambda: _listens(port))

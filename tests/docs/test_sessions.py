@@ -48,7 +48,6 @@ def told(text: str, home: Path) -> str:
     """Return what was said with the places and numbers of the manual."""
     text = text.replace(str(Path(sys.executable).parent), "/home/ada/.local/bin")
     text = text.replace(str(home / "data"), "/home/me/.local/share").replace(str(home), "/home/ada")
-    text = re.sub(r"Python: [^,]+", "Python: …", text)
     for pattern, instead in _NUMBERS:
         text = re.sub(pattern, instead, text)
     return text

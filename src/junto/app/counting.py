@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,6 +24,7 @@ _log = Log.of("usage")
 
 # What is noted in between is lost if the process is killed.
 _PAUSE = 1.0
+_AFTER_FAILURE = 60.0
 _SWEEP_EVERY = 3600.0
 _FAREWELL = 2.0
 
@@ -50,10 +52,11 @@ class Counting:
                 await self.book.flush()
 
     async def _written(self) -> None:
-        swept = 0.0
+        swept = -math.inf  # the clock may have begun just now
         while True:
             await self.book.noted.wait()
-            await asyncio.sleep(_PAUSE)
+            # Whoever cannot be reached is not asked every second; others wait for the way there.
+            await asyncio.sleep(_AFTER_FAILURE if self.book.failing else _PAUSE)
             try:
                 await self.book.flush()
             except Exception as error:  # noqa: BLE001 - what cannot be counted costs nothing else

@@ -13,15 +13,11 @@ import click
 
 from junto import __version__
 from junto.cli.writing import say
-from junto.domain.errors import ConfigurationError, JuntoError
+from junto.domain.errors import JuntoError
 from junto.settings import Loaded, load
 from junto.settings.fingerprints import fingerprint
 from junto.settings.places import log_directory, state_directory
 from junto.settings.tree import Http, Settings
-
-if sys.platform == "win32":
-    raise ConfigurationError("There is no background server on Windows yet: use `junto serve`.")
-
 from junto.work.background import Place, Server
 from junto.work.launching import Launcher, answers, health_at
 

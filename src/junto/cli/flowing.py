@@ -38,12 +38,16 @@ class Flow:
             ended = self.rest() + "\n"
             self._column, self._blanks, self._kept = 0, 0, self._fenced
             return ended
-        if character != " ":
-            self._word += character
-            return ""
-        placed = self._placed()
-        self._blanks += 1
-        return placed
+        if character == " ":
+            placed = self._placed()
+            self._blanks += 1
+            return placed
+        if width(character) > 1:  # where words have no blanks between them, a line ends anywhere
+            before = self._placed()
+            self._word = character
+            return before + self._placed()
+        self._word += character
+        return ""
 
     def _placed(self) -> str:
         """Return the word that is held back, on this line or on the next."""

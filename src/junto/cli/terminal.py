@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 import click
 
 from junto.cli.flowing import Flow
-from junto.cli.writing import harmless, rewrite, rewrites, room_of, say, shown, sits, wrapped
+from junto.cli.writing import harmless, rewrite, rewrites, room_of, say, sits, wrapped
 from junto.conversation.service import Asked, Reply
 from junto.domain.questions import Event, StopReason, TextDelta, ThinkingDelta, Waiting
-
-__all__ = ["Terminal", "harmless", "shown"]
 
 
 @dataclass(slots=True)

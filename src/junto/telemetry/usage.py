@@ -29,7 +29,8 @@ class UsageBook:
     noted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _sums: dict[Heading, Amount] = field(default_factory=dict, init=False)
     _writing: "asyncio.Future[None] | None" = field(default=None, init=False)
-    _complained: bool = field(default=False, init=False)
+    # Whether the last time nothing could be written.
+    failing: bool = field(default=False, init=False)
 
     def tool_called(self, origin: Origin, *, failed: bool = False) -> None:
         """Note one call of a tool."""
@@ -71,13 +72,13 @@ class UsageBook:
     async def _write(self, store: UsageStore, sums: dict[Heading, Amount]) -> None:
         try:
             await store.add(sums)
-            self._complained = False
+            self.failing = False
         except JuntoError as error:  # anything else would fail again and again: let it go
             for heading, amount in sums.items():
                 self._put(heading, amount)
-            if not self._complained:
+            if not self.failing:
                 _log.warning("usage not written down", reason=error.message)
-            self._complained = True
+            self.failing = True
 
     def _add(self, origin: Origin, provider: str, model: str, amount: Amount) -> None:
         if self.store:

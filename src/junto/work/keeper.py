@@ -25,7 +25,11 @@ import confinement  # type: ignore[import-not-found]  # it lies beside this file
 
 _LINUX = sys.platform == "linux"
 _PDEATHSIG, _SUBREAPER = 1, 36
-_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# What the kernel sends when whoever started us is gone. It comes with the end of a thread already,
+# when the process still has its number for a moment; so having heard it counts, too.
+_ORPHANED = signal.SIGHUP
+_STOPS = (signal.SIGTERM, signal.SIGINT, _ORPHANED)
+_heard: list[int] = []
 # How much longer than its grace a command's world may take to end.
 _SLACK = 1.0
 
@@ -36,7 +40,7 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [*_STOPS, signal.SIGCHLD])
     if _LINUX:
         _prctl(_SUBREAPER, 1)
-        _prctl(_PDEATHSIG, signal.SIGTERM)
+        _prctl(_PDEATHSIG, _ORPHANED)
     with os.fdopen(int(sys.argv[1]), "rb") as file:
         task: dict[str, Any] = json.load(file)
     if os.getppid() != task["parent"]:
@@ -46,7 +50,8 @@ def main() -> None:
     else:
         _run(task)
         _clear()
-    if task["scratch"] and os.getppid() != task["parent"]:  # whoever would remove it is gone
+    gone = _ORPHANED in _heard or os.getppid() != task["parent"]
+    if task["scratch"] and gone:  # nobody else would remove it
         import shutil
 
         shutil.rmtree(task["scratch"], ignore_errors=True)
@@ -72,7 +77,9 @@ def _in_a_world(task: dict[str, Any]) -> None:
         if left <= 0:
             os.kill(first, signal.SIGKILL)
         heard = signal.sigtimedwait([*_STOPS, signal.SIGCHLD], max(left, 0.01))
-        if heard and heard.si_signo in _STOPS and until is None:
+        if heard and heard.si_signo in _STOPS:
+            _heard.append(heard.si_signo)
+        if _heard and until is None:
             os.kill(first, signal.SIGTERM)
             until = time.monotonic() + task["grace"] + _SLACK
 
@@ -140,12 +147,13 @@ def _step_down(uid: int, gid: int, groups: list[int]) -> None:
 
 def _awaited(child: int, grace: float) -> dict[str, Any]:
     """Wait for the command, or until somebody wants it to end."""
-    while signal.sigwait([*_STOPS, signal.SIGCHLD]) == signal.SIGCHLD:
+    while (heard := signal.sigwait([*_STOPS, signal.SIGCHLD])) == signal.SIGCHLD:
         done = -1
         while done != 0:
             done, status = os.waitpid(-1, os.WNOHANG)
             if done == child:
                 return {"code": os.waitstatus_to_exitcode(status)}
+    _heard.append(heard)
     _asked_to_end(child, grace)
     return {"stopped": True}
 

@@ -1,6 +1,5 @@
 """`junto serve`, `mcp`, and the server in the background."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,9 +195,7 @@ def mcp(config: Path | None, log_level: str | None, *, shared: bool) -> None:
     is started in, unless tools.roots names others.
     """
     loaded = loaded_with(config, log_level)
-    if shared and sys.platform == "win32":
-        click.echo("There is no background server on Windows yet; this one serves alone.", err=True)
-    elif shared:
+    if shared:
         from junto.cli import shared as sharing
 
         sharing.serve(loaded, config, log_level)

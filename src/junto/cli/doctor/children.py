@@ -32,6 +32,8 @@ async def started(case: Case, *words: str) -> AsyncIterator[Process]:
             "JUNTO_PROVIDERS_REFRESH": "0",
             "JUNTO_LOGGING_OUTPUT": "stderr",
         }
+        if case.settings.database.url:  # which is not in the folder, and is not to be changed
+            environment["JUNTO_USAGE_ENABLED"] = "false"
         async with _kept(command, environment, scratch) as process:
             yield process
 
@@ -40,18 +42,6 @@ async def started(case: Case, *words: str) -> AsyncIterator[Process]:
 async def _kept(
     command: list[str], environment: dict[str, str], scratch: str
 ) -> AsyncIterator[Process]:
-    if sys.platform == "win32":
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE
-        )
-        try:
-            yield process
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()
-        return
     from junto.work.processes import Task, kept
 
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)

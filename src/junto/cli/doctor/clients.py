@@ -132,8 +132,6 @@ def _is_this(program: str, words: list[str]) -> bool:
 
 
 def _address(client: Client, where: str, url: str, install: str) -> Finding:
-    if sys.platform == "win32":
-        return ok(client.title, f"{where} connects to an address, which is not tried")
     from junto.work.launching import health_at
 
     address = urlsplit(url)

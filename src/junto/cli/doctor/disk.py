@@ -74,13 +74,13 @@ def _seen(check: str, folder: Path) -> Iterator[Finding]:
     """Tell whether others than its owner can look into a folder."""
     found = folder.stat()
     mode = stat.S_IMODE(found.st_mode)
-    if os.name == "posix" and found.st_uid != os.geteuid():
+    if found.st_uid != os.geteuid():
         detail = f"{folder} belongs to another user (number {found.st_uid})"
         yield warning(
             check,
             detail,
             f"Choose a folder of yours, or `chown {os.geteuid()} {shlex.quote(str(folder))}`.",
         )
-    elif os.name == "posix" and mode & 0o077:
+    elif mode & 0o077:
         detail = f"{folder} is open to other users ({mode:04o})"
         yield warning(check, detail, f"`chmod go-rwx {shlex.quote(str(folder))}`")

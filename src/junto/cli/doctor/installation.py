@@ -28,8 +28,7 @@ _EXTRAS = {
         "no PDF, DOCX or EPUB in the search",
     ),
     "embedded": _Extra(
-        ("numkong", "numpy", "onnxruntime", "tokenizers", "usearch")
-        + (("xllamacpp",) if sys.platform != "win32" else ()),
+        ("numkong", "numpy", "onnxruntime", "tokenizers", "usearch", "xllamacpp"),
         "no embedded model, and search by words alone",
     ),
     "postgres": _Extra(("psycopg", "psycopg_pool"), "no PostgreSQL"),

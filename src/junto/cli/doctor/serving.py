@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +21,6 @@ _HEALTH_SECONDS = 2.0
 def background(case: Case) -> Iterator[Finding]:
     """Tell whether the background server runs, and whether a new one would be the same."""
     check = "background"
-    if sys.platform == "win32":
-        yield ok(check, "there is none on Windows yet")
-        return
     from junto.cli.background import Wishes, changes_since
     from junto.work.launching import answers
 
@@ -86,7 +82,7 @@ def _problem(host: str, number: int) -> int | None:
 
 
 def _held(case: Case, host: str, number: int) -> Finding:
-    server = None if sys.platform == "win32" else _sight(case).server
+    server = _sight(case).server
     if server and server.url.endswith(f":{number}"):
         return ok("port", f"{host}:{number} is held by the background server")
     where, who = f"{host}:{number} is held by", holder(number)

@@ -16,7 +16,7 @@ import click
 
 from junto import __version__
 from junto.cli.doctor.findings import Check, Finding, State
-from junto.cli.terminal import harmless
+from junto.cli.writing import harmless
 from junto.settings.showing import spelled
 
 _COLOURS: Mapping[State, str] = {"ok": "green", "warning": "yellow", "broken": "red"}
