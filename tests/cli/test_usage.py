@@ -60,7 +60,7 @@ def test_a_person_sees_the_whole_and_its_parts(home: Path, upstream: ServedUpstr
     assert dear.endswith("█" * 20)
     assert any(line.startswith("junto chat") for line in lines)
     assert lines[-1].startswith("Budget: $0.00 of $10.00 spent this month, $10.00 left")
-    assert "The price of 1 questions is not known" in done.stderr
+    assert "The price of 1 question is not known" in done.stderr
 
 
 def test_a_program_gets_all_of_it(home: Path, upstream: ServedUpstream) -> None:
@@ -68,7 +68,7 @@ def test_a_program_gets_all_of_it(home: Path, upstream: ServedUpstream) -> None:
 
     assert facts["total"]["calls"] == 3
     assert facts["total"]["failures"] == 1
-    assert [line["model"] for line in facts["by"]["model"]] == ["a", "b"]
+    assert [(line["model"], line["calls"]) for line in facts["by"]["model"]] == [("a", 1), ("b", 1)]
     assert {line["tool"] for line in facts["by"]["tool"]} == {"junto chat", "chat", "current_time"}
     assert [line["caller"] for line in facts["by"]["caller"]] == ["local"]
     assert sum(line["questions"] for line in facts["by"]["day"]) == 2

@@ -58,8 +58,8 @@ def _tell(found: Report, window: str, *, all_of: bool) -> None:
         failed = f" ({total.failures:,} failed)" if total.failures else ""
         tokens = f"{_short(total.input_tokens)} tokens in, {_short(total.output_tokens)} out"
         _print(
-            f"Since {_day(found.since)} ({window}): {total.calls:,} calls{failed}, "
-            f"{total.questions:,} questions to models, {tokens}, {_money(total)}"
+            f"Since {_day(found.since)} ({window}): {_many(total.calls, 'call')}{failed}, "
+            f"{_many(total.questions, 'question')} to models, {tokens}, {_money(total)}"
         )
     for by, lines in found.parts.items():
         # One caller, as on a laptop, is no news.
@@ -70,7 +70,8 @@ def _tell(found: Report, window: str, *, all_of: bool) -> None:
         click.echo()
         _print(_budget(standing))
     if total.unpriced:
-        say(f"+ The price of {total.unpriced:,} questions is not known, so it was more than that.")
+        unknown = _many(total.unpriced, "question")
+        say(f"+ The price of {unknown} is not known, so it was more than that.")
 
 
 def _print(text: str) -> None:
@@ -85,7 +86,7 @@ def _show(by: By, lines: Sequence[Line]) -> None:
     name, *numbers = head = (by.upper(), "CALLS", "FAILED", "TOKENS IN", "TOKENS OUT", "COST", "")
     columns = _columns()
     rows = (
-        (*_row(by, line), bar(float(weight / most), columns))
+        (*_row(line), bar(float(weight / most), columns))
         for line, weight in zip(lines, weights, strict=True)
     )
     show([head, *rows], right=numbers[:-1], shorten=(name,), drop=("",))
@@ -96,24 +97,16 @@ def _columns() -> int:
     return _SHORT if room and room < _WIDE else _LONG
 
 
-def _row(by: By, line: Line) -> tuple[str, ...]:
+def _row(line: Line) -> tuple[str, ...]:
     amount = line.amount
-    calls, failures = _counted(by, amount)
     return (
         line.name,
-        f"{calls:,}",
-        f"{failures:,}" if failures else "",
+        f"{amount.calls:,}",
+        f"{amount.failures:,}" if amount.failures else "",
         _short(amount.input_tokens),
         _short(amount.output_tokens),
         _money(amount),
     )
-
-
-def _counted(by: By, amount: Amount) -> tuple[int, int]:
-    """Return calls and failures; a model's are the questions that it got."""
-    if by is By.MODEL:
-        return amount.questions, amount.unanswered
-    return amount.calls, amount.failures
 
 
 def _weight(amount: Amount, by: By, *, priced: bool) -> Decimal:
@@ -134,6 +127,10 @@ def _budget(standing: Standing) -> str:
 
 def _day(moment: float) -> str:
     return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _short(count: int) -> str:

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -62,12 +62,16 @@ class UsageReports:
     now: Callable[[], float] = time.time
 
     async def lines(self, by: By, since: float, caller: str | None = None) -> tuple[Line, ...]:
-        """Return what was used since then: days in their order, anything else the most first."""
+        """Return what was used since then: days in their order, anything else the most first.
+
+        A model's calls are the questions that it got.
+        """
         if by is By.DAY:
             return _days(await self._sums((Dimension.BEGUN,), since, caller), since, self.now())
         sums = await self._sums((_DIMENSIONS[by],), since, caller)
-        # Calls of tools stand under no model.
-        lines = [Line(str(name), amount) for (name,), amount in sums.items() if name]
+        if by is By.MODEL:  # calls of tools stand under none
+            sums = {place: _asked(amount) for place, amount in sums.items() if place != ("",)}
+        lines = [Line(str(name), amount) for (name,), amount in sums.items()]
         return tuple(sorted(lines, key=_weight, reverse=True))
 
     async def total(self, since: float, caller: str | None = None) -> Amount:
@@ -101,6 +105,10 @@ def _days(sums: Mapping[Place, Amount], since: float, until: float) -> tuple[Lin
     last = datetime.fromtimestamp(until).astimezone().date()
     every = [first + timedelta(days=count) for count in range((last - first).days + 1)]
     return tuple(Line(day.isoformat(), days.get(day, Amount())) for day in every)
+
+
+def _asked(amount: Amount) -> Amount:
+    return replace(amount, calls=amount.questions, failures=amount.unanswered)
 
 
 def _weight(line: Line) -> tuple[Decimal, int, int, int]:

@@ -32,13 +32,13 @@ class UsageLine(Result):
     partly_unpriced: bool
 
     @classmethod
-    def of(cls, line: Line, by: By) -> "UsageLine":
-        """Return a line as a caller sees it: a model's calls are the questions that it got."""
-        amount, asked = line.amount, by is By.MODEL
+    def of(cls, line: Line) -> "UsageLine":
+        """Return a line as a caller sees it."""
+        amount = line.amount
         return cls(
             name=line.name,
-            calls=amount.questions if asked else amount.calls,
-            failures=amount.unanswered if asked else amount.failures,
+            calls=amount.calls,
+            failures=amount.failures,
             input_tokens=amount.input_tokens,
             output_tokens=amount.output_tokens,
             cost_usd=_rounded(amount.cost),
@@ -102,8 +102,8 @@ def usage(reports: UsageReports) -> Tool[UsageArguments]:
         lines = await reports.lines(arguments.by, since, call.caller)
         total = await reports.total(since, call.caller)
         return UsageReport(
-            total=UsageLine.of(Line(arguments.window, total), By.TOOL),
-            lines=[UsageLine.of(line, arguments.by) for line in lines[:_MOST]],
+            total=UsageLine.of(Line(arguments.window, total)),
+            lines=[UsageLine.of(line) for line in lines[:_MOST]],
             budgets=[BudgetLeft.of(standing) for standing in await reports.budgets()],
         )
 
