@@ -1,17 +1,13 @@
 """What the README shows is what the program prints."""
 
-import os
-import pty
 import re
-import struct
 import subprocess
-import termios
-from fcntl import ioctl
 from pathlib import Path
 
 import pytest
 
 from tests.clients import SECONDS, clean_environment, junto
+from tests.terminals import seen
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -49,31 +45,8 @@ def pattern(text: str) -> "re.Pattern[str]":
 
 
 def in_a_terminal(home: Path, *words: str) -> str:
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    with subprocess.Popen(
-        junto(*words),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=clean_environment(home, TERM="xterm", NO_COLOR="1"),
-        cwd=home,
-        start_new_session=True,
-    ) as process:
-        os.close(theirs)
-        seen = b""
-        while piece := _read(ours):
-            seen += piece
-        assert process.wait(SECONDS) == 0
-    os.close(ours)
-    return re.sub(r"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)|\r\x1b\[K|\r", "", seen.decode()).strip()
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # how a terminal says that nobody is there any more
-        return b""
+    shown = seen(words, clean_environment(home, TERM="xterm", NO_COLOR="1"), home, 100)
+    return re.sub(r"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)|\r\x1b\[K|\r", "", shown).strip()
 
 
 def test_a_first_answer_looks_as_the_readme_shows(tmp_path: Path) -> None:
@@ -82,18 +55,18 @@ def test_a_first_answer_looks_as_the_readme_shows(tmp_path: Path) -> None:
     answer = re.search(r"The sky.*…", promised)
     assert answer
 
-    seen = in_a_terminal(tmp_path, "chat", "Why is the sky blue?")
+    told_us = in_a_terminal(tmp_path, "chat", "Why is the sky blue?")
 
     # A model says it in other words each time.
-    assert pattern(promised.replace(answer.group(), "…")).fullmatch(seen), seen
+    assert pattern(promised.replace(answer.group(), "…")).fullmatch(told_us), told_us
 
 
 def test_a_client_is_connected_as_the_readme_shows(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_text("{}")
 
-    seen = in_a_terminal(tmp_path, "install", "claude-code")
+    told_us = in_a_terminal(tmp_path, "install", "claude-code")
 
-    assert pattern(shown(".venv/bin/junto install claude-code")).fullmatch(seen), seen
+    assert pattern(shown(".venv/bin/junto install claude-code")).fullmatch(told_us), told_us
 
 
 def test_a_server_begins_as_the_readme_shows(tmp_path: Path) -> None:
@@ -105,11 +78,11 @@ def test_a_server_begins_as_the_readme_shows(tmp_path: Path) -> None:
         cwd=tmp_path,
     ) as process:
         assert process.stderr
-        seen = "".join(process.stderr.readline() for _ in shown("make run").splitlines()).strip()
+        told_us = "".join(process.stderr.readline() for _ in shown("make run").splitlines()).strip()
         process.terminate()
         process.communicate(timeout=SECONDS)
 
-    assert pattern(shown("make run")).fullmatch(seen), seen
+    assert pattern(shown("make run")).fullmatch(told_us), told_us
 
 
 @pytest.mark.parametrize("target", ["install", "run"])

@@ -1,17 +1,13 @@
 """`junto doctor`: what a user can get wrong, what is said of it, and that the fix mends it."""
 
-import fcntl
 import json
 import os
-import pty
 import re
 import shlex
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -26,6 +22,7 @@ from junto.cli.doctor.findings import Case, Check, Finding, ok
 from junto.cli.doctor.running import Rounds
 from junto.cli.doctor.telling import Teller
 from junto.settings import load
+from tests import terminals
 from tests.clients import SECONDS, clean_environment, junto
 from tests.processes import command_lines, until
 
@@ -513,22 +510,8 @@ def test_a_check_that_does_not_end_stops_no_other(tmp_path: Path) -> None:
 
 def at_a_terminal(home: Path, columns: int, **variables: str) -> str:
     """Return all that a terminal of so many columns gets to see."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = clean_environment(home, TERM="xterm", JUNTO_EMBEDDED_ENABLED="off", **variables)
-    with subprocess.Popen(
-        junto("doctor"), stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=home
-    ) as process:
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                seen += os.read(ours, 4096)
-            except OSError:  # the last who could write has ended
-                break
-        process.wait(SECONDS)
-    os.close(ours)
-    return seen.decode()
+    return terminals.seen(("doctor",), environment, home, columns)
 
 
 def test_at_a_terminal_lines_fit_and_what_is_looked_at_is_shown_meanwhile() -> None:

@@ -1,12 +1,7 @@
 """Tables fit the terminal they are shown in, and are whole in a pipe."""
 
-import os
-import pty
 import re
-import struct
 import subprocess
-import termios
-from fcntl import ioctl
 from pathlib import Path
 
 import pytest
@@ -15,7 +10,8 @@ from hypothesis import strategies as st
 
 from junto.cli.table import fitted, table
 from junto.cli.writing import shortened, width
-from tests.clients import SECONDS, clean_environment, junto
+from tests.clients import clean_environment, junto
+from tests.terminals import seen
 
 HEAD = ("ID", "TITLE", "COUNT")
 ROWS = [HEAD, ("1", "Why is the sky blue?", "2"), ("22", "天空为什么是蓝色的", "1,234")]
@@ -83,37 +79,15 @@ def test_a_shortened_text_fits_and_is_marked(text: str, columns: int) -> None:
 
 def shown(home: Path, columns: int, *words: str, **variables: str) -> str:
     """Return what a command shows in a terminal that is so wide."""
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with subprocess.Popen(
-        junto(*words),
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=clean_environment(home, **variables),
-        cwd=home,
-    ) as process:
-        os.close(theirs)
-        seen = b""
-        while piece := _read(ours):
-            seen += piece
-        assert process.wait(SECONDS) == 0
-    os.close(ours)
-    return seen.decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # how a terminal says that nobody is there any more
-        return b""
+    environment = clean_environment(home, **variables)
+    return seen(words, environment, home, columns, talk=False).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_settings_fit_the_terminal_and_are_whole_in_a_pipe(tmp_path: Path, columns: int) -> None:
     long = {"JUNTO_ANSWERS_SYSTEM": "You are " + "very " * 60 + "kind."}
 
-    seen = shown(tmp_path, columns, "config", "show", TERM="xterm", **long)
+    terminal = shown(tmp_path, columns, "config", "show", TERM="xterm", **long)
     piped = subprocess.run(
         junto("config", "show"),
         env=clean_environment(tmp_path, **long),
@@ -123,17 +97,17 @@ def test_settings_fit_the_terminal_and_are_whole_in_a_pipe(tmp_path: Path, colum
         check=True,
     ).stdout
 
-    plain = re.sub(r"\x1b\[\d*m", "", seen)
+    plain = re.sub(r"\x1b\[\d*m", "", terminal)
     assert max(map(len, plain.splitlines())) <= columns
     assert "…" in plain
-    assert seen.startswith("\x1b[2mSETTING")
+    assert terminal.startswith("\x1b[2mSETTING")
     assert "very kind." in piped
     assert "\x1b" not in piped
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_who_wants_no_colour_gets_none(tmp_path: Path, variables: dict[str, str]) -> None:
-    seen = shown(tmp_path, 80, "config", "show", **{"TERM": "xterm", **variables})
+    terminal = shown(tmp_path, 80, "config", "show", **{"TERM": "xterm", **variables})
 
-    assert seen.startswith("SETTING ")
-    assert "\x1b" not in seen
+    assert terminal.startswith("SETTING ")
+    assert "\x1b" not in terminal
