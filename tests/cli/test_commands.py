@@ -91,8 +91,8 @@ def test_config_show_tells_values_and_origins(tmp_path: Path) -> None:
     data = run(tmp_path, "config", "show", "--json", ANTHROPIC_API_KEY="k-e-y-1-2-3")
 
     rows = {line.split()[0]: line for line in table.stdout.splitlines()}
-    assert rows["http.port"].split()[1:] == ["5", "file", "junto.yaml"]
-    assert rows["logging.level"].split()[1:] == ["debug", "flag", "--log-level"]
+    assert rows["http.port"].split()[1:] == ["file", "junto.yaml", "5"]
+    assert rows["logging.level"].split()[1:] == ["flag", "--log-level", "debug"]
     assert "[redacted]" in rows["providers.anthropic.api_key"]
     assert "k-e-y-1-2-3" not in table.stdout + data.stdout
     assert "x" * 99 in rows["answers.system"]
