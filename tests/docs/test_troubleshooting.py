@@ -254,7 +254,8 @@ def test_what_was_said_does_not_stay_in_memory(tmp_path: Path, upstream: ServedU
                 message = f"say {number} " + "word " * 40_000
                 client.ask(number, "tools/call", name="chat", arguments={"message": message})
             status = Path(f"/proc/{client.process.pid}/status").read_text()
-            return int(re.search(r"VmRSS:\s+(\d+)", status)[1])  # type: ignore[index]
+            [kilobytes] = re.findall(r"VmRSS:\s+(\d+)", status)
+            return int(kilobytes)
 
         before = memory_after(20)
         after = memory_after(100)

@@ -30,11 +30,17 @@ ASKED = Amount(
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UsageStore]:
     async with AsyncExitStack() as stack:
         if request.param == "postgres":
-            url = request.getfixturevalue("postgres_url")
-            yield PostgresUsage(Lazily(lambda: Postgres.opened(url), stack))
+            yield server(request.getfixturevalue("postgres_url"), stack)
         else:
-            path = tmp_path / "junto.db" if request.param == "file" else None
-            yield SqliteUsage(Lazily(lambda: Sqlite.opened(path), stack))
+            yield file(tmp_path / "junto.db" if request.param == "file" else None, stack)
+
+
+def server(url: str, stack: AsyncExitStack) -> UsageStore:
+    return PostgresUsage(Lazily(lambda: Postgres.opened(url), stack))
+
+
+def file(path: Path | None, stack: AsyncExitStack) -> UsageStore:
+    return SqliteUsage(Lazily(lambda: Sqlite.opened(path), stack))
 
 
 async def test_what_is_added_is_summed_up_under_its_heading(store: UsageStore) -> None:
@@ -92,14 +98,11 @@ async def test_many_who_add_at_once_lose_nothing(
 ) -> None:
     headings = [Heading(900, f"caller {number}", "chat") for number in range(20)]
     async with AsyncExitStack() as stack:
-        stores: list[UsageStore] = []
-        for _ in range(8):
-            if place == "postgres":
-                url = request.getfixturevalue("postgres_url")
-                stores.append(PostgresUsage(Lazily(lambda url=url: Postgres.opened(url), stack)))  # type: ignore[misc]
-            else:
-                path = tmp_path / "junto.db"
-                stores.append(SqliteUsage(Lazily(lambda path=path: Sqlite.opened(path), stack)))  # type: ignore[misc]
+        if place == "postgres":
+            url = request.getfixturevalue("postgres_url")
+            stores = [server(url, stack) for _ in range(8)]
+        else:
+            stores = [file(tmp_path / "junto.db", stack) for _ in range(8)]
 
         async def add(store: UsageStore, number: int) -> None:
             # Each in an order of its own, so that they would wait for each other in a circle.

@@ -66,6 +66,37 @@ async def test_what_cannot_be_written_is_kept_for_the_next_time() -> None:
         assert await store.sums((), 0, 9999) == {(): Amount(calls=2, failures=1)}
 
 
+async def test_what_no_store_can_take_costs_nothing_but_itself() -> None:
+    async with AsyncExitStack() as stack:
+        store = SqliteUsage(Lazily(lambda: Database.opened(None), stack))
+        book = UsageBook(store, now=lambda: 1000.0)
+        book.model_asked(ME, ("maker", "odd"), Usage(input_tokens=10**30), None, answered=True)
+        await book.flush()
+        book.tool_called(ME)
+        await book.flush()
+
+        assert await store.sums((), 0, 9999) == {(): Amount(calls=1)}
+
+
+async def test_two_who_flush_at_once_both_wait_for_all_of_it() -> None:
+    async with AsyncExitStack() as stack:
+        store = SqliteUsage(Lazily(lambda: Database.opened(None), stack))
+        book = UsageBook(store, now=lambda: 1000.0)
+
+        async def looked() -> int:
+            await book.flush()
+            return (await store.sums((), 0, 9999))[()].calls
+
+        book.tool_called(ME)
+        writing = asyncio.ensure_future(book.flush())
+        await asyncio.sleep(0)
+        book.tool_called(ME)
+
+        first, second = await asyncio.gather(looked(), looked())
+        assert (first, second) == (2, 2)
+        await writing
+
+
 async def test_a_book_without_a_store_notes_nothing() -> None:
     book = UsageBook()
 

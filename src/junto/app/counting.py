@@ -57,10 +57,7 @@ class Counting:
             await self.book.noted.wait()
             # Whoever cannot be reached is not asked every second; others wait for the way there.
             await asyncio.sleep(_AFTER_FAILURE if self.book.failing else _PAUSE)
-            try:
-                await self.book.flush()
-            except Exception as error:  # noqa: BLE001 - what cannot be counted costs nothing else
-                _log.crash("usage lost", error)
+            await self.book.flush()
             if self.retention and time.monotonic() - swept > _SWEEP_EVERY:
                 swept = time.monotonic()
                 await self._swept()

@@ -61,7 +61,7 @@ class UsageBook:
 
         Whoever stops waiting does not stop the writing: nobody could tell whether it was done.
         """
-        if self._writing:
+        while self._writing and not self._writing.done():
             await asyncio.shield(self._writing)
         if self.store and self._sums:
             sums, self._sums = self._sums, {}
@@ -73,12 +73,14 @@ class UsageBook:
         try:
             await store.add(sums)
             self.failing = False
-        except JuntoError as error:  # anything else would fail again and again: let it go
+        except JuntoError as error:
             for heading, amount in sums.items():
                 self._put(heading, amount)
             if not self.failing:
                 _log.warning("usage not written down", reason=error.message)
             self.failing = True
+        except Exception as error:  # noqa: BLE001 - it would fail again and again: let it go
+            _log.crash("usage lost", error)
 
     def _add(self, origin: Origin, provider: str, model: str, amount: Amount) -> None:
         if self.store:
