@@ -7,9 +7,11 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +56,15 @@ class Process:
 
 
 def environment() -> dict[str, str]:
-    """Return our environment, with bytecode allowed as on a user's machine."""
-    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    """Return our environment, with bytecode allowed as on a user's machine, and no user's state."""
+    ours = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {"JUNTO_STATE_DIRECTORY": _scratch().name} | ours
+
+
+@cache
+def _scratch() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder that goes with this process: what is measured is counted nowhere else."""
+    return tempfile.TemporaryDirectory(prefix="junto-bench-")
 
 
 def command(*words: str) -> list[str]:
