@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from junto.cli.commands import connecting, helping, knowing, serving, setting, talking
+from junto.cli.commands import connecting, helping, knowing, serving, setting, talking, telling
 from junto.cli.options import junto as command
 from junto.cli.pages import HEADINGS, Page
 from junto.cli.values import CLIENTS
@@ -22,7 +22,7 @@ from tests.clients import SECONDS, clean_environment, junto
 ROOT = Path(__file__).parents[2]
 WIDEST = 100
 # They make their commands known when they are imported.
-ROOMS = (connecting, helping, knowing, serving, setting, talking)
+ROOMS = (connecting, helping, knowing, serving, setting, talking, telling)
 
 
 def _pages(page: click.Command, above: click.Context | None = None) -> Iterator[click.Context]:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from junto.cli.commands import connecting, helping, knowing, serving, setting, talking
+from junto.cli.commands import connecting, helping, knowing, serving, setting, talking, telling
 from junto.cli.mistakes import told
 from junto.cli.options import junto, known_secrets
 from junto.cli.packages import put_off
@@ -15,7 +15,7 @@ from junto.cli.writing import harmless, say
 from junto.domain.errors import ConfigurationError, JuntoError
 
 # They make themselves known to `junto` when they are imported.
-__all__ = ["connecting", "helping", "knowing", "run", "serving", "setting", "talking"]
+__all__ = ["connecting", "helping", "knowing", "run", "serving", "setting", "talking", "telling"]
 
 # What a message tells a client to call, as somebody at a terminal does it.
 _SAME_HERE = {"list_models": "junto models", "list_conversations": "junto conversations list"}

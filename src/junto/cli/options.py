@@ -17,6 +17,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 # What must not be shown, as soon as it is known.
 known_secrets: list[str] = []
 
+# For the pages of help of whatever reads or writes conversations.
+KEPT = {"state_directory": "has junto.db, where conversations are kept; database.url wins"}
 CONFIG_FILE = click.Path(dir_okay=False, path_type=Path)
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _LEVELS = click.Choice(["debug", "info", "warning", "error"])

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import sys
@@ -16,7 +15,7 @@ import click
 
 from junto import __version__
 from junto.cli.doctor.findings import Check, Finding, State
-from junto.cli.writing import harmless
+from junto.cli.writing import harmless, rewrite, rewrites, sits
 from junto.settings.showing import spelled
 
 _COLOURS: Mapping[State, str] = {"ok": "green", "warning": "yellow", "broken": "red"}
@@ -28,16 +27,6 @@ _INDENT = " " * (4 + _NAME + 1)
 _WIDEST = 100
 _CODE = re.compile(r"`[^`]*`")
 _BLANK = "\x00"
-
-
-def _sits(stream: Any) -> bool:
-    return bool(stream and stream.isatty())
-
-
-def _styled(text: str, **style: Any) -> str:
-    # Terminals' own conventions, no settings of ours.
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return text if plain else click.style(text, **style)
 
 
 def _sayable(text: str) -> str:
@@ -71,8 +60,8 @@ class Teller:
 
     def begins(self, check: Check) -> None:
         """Say what is being looked at, where somebody waits for it."""
-        if _sits(sys.stderr) and (self.as_json or _sits(sys.stdout)):
-            click.echo(f"\r\x1b[K  … {check.name}", nl=False, err=True)
+        if rewrites(sys.stderr) and (self.as_json or sits(sys.stdout)):
+            rewrite(f"  … {check.name}")
             self._waits = True
 
     def tell(self, check: Check, finding: Finding) -> None:
@@ -107,10 +96,10 @@ class Teller:
         if check.group != self._group:
             if self._group:
                 click.echo()
-            click.echo(_styled(check.group, bold=True))
+            click.echo(click.style(check.group, bold=True))
             self._group = check.group
         marks = _MARKS if _takes("".join(_MARKS.values())) else _PLAIN_MARKS
-        mark = _styled(marks[finding.state], fg=_COLOURS[finding.state], bold=True)
+        mark = click.style(marks[finding.state], fg=_COLOURS[finding.state], bold=True)
         name = f"{finding.check:<{_NAME}} "
         # A name that is too long for its column takes some of the first line.
         head, *rest = _lines(finding.detail, name[_NAME + 1 :])
@@ -120,7 +109,7 @@ class Teller:
         for line in (*rest, *fix):
             click.echo(f"{_INDENT}{line}")
         for line in self._more(finding.facts) if self.verbose else ():
-            click.echo(_styled(f"{_INDENT}{line}", dim=True))
+            click.echo(click.style(f"{_INDENT}{line}", dim=True))
 
     def _more(self, facts: Mapping[str, Any]) -> Iterator[str]:
         for name, fact in facts.items():
@@ -146,13 +135,13 @@ class Teller:
 
     def _clear(self) -> None:
         if self._waits:
-            click.echo("\r\x1b[K", nl=False, err=True)
+            rewrite("")
             self._waits = False
 
 
 def _lines(text: str, start: str, then: str = "") -> list[str]:
     """Return a text as lines that fit; a program that reads them gets each text as one."""
-    if not _sits(sys.stdout):
+    if not sits(sys.stdout):
         return [f"{start}{text}"]
     width = min(shutil.get_terminal_size().columns, _WIDEST) - len(_INDENT) - 1
     # What is to be typed stays on one line, if it can.
@@ -175,7 +164,7 @@ def _sum(counts: Mapping[State, int]) -> str:
         ("broken", "broken"),
     )
     said = [
-        _styled(f"{counts[state]} {word}", fg=_COLOURS[state])
+        click.style(f"{counts[state]} {word}", fg=_COLOURS[state])
         for state, word in words
         if counts.get(state) or state == "ok"
     ]
