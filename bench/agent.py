@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import claude_agent_sdk
-from tests.server_upstream import served_upstream
+from tests.fake_model_server import fake_model_server
 
 from bench.rows import Row
-from junto.agent.house import House
-from junto.agent.options import Options
-from junto.agent.places import Places
-from junto.agent.program import Access, found
-from junto.agent.run import Order, Permission
-from junto.agent.service import Agent
+from junto.agent.claude_cli import ClaudeCredentials, find_program
+from junto.agent.launcher import Launcher
+from junto.agent.options import RunOptions
+from junto.agent.run import AgentRequest, Permission
+from junto.agent.run_queue import RunQueue
+from junto.agent.service import AgentService
+from junto.runtime.lazy import Lazy
 from junto.security.paths import Roots
-from junto.storage.lazily import Lazily
-from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.database import SqliteDatabase
 from junto.storage.sqlite.sessions import SqliteSessions
 from junto.telemetry.metrics import Metrics
 
@@ -37,22 +37,22 @@ def rows() -> Iterator[Row]:
 
 
 async def _measured() -> tuple[float, float]:
-    with tempfile.TemporaryDirectory() as folder, served_upstream() as upstream:
+    with tempfile.TemporaryDirectory() as folder, fake_model_server() as upstream:
         work = Path(folder)
         async with AsyncExitStack() as stack:
-            store = SqliteSessions(Lazily(lambda: Database.opened(work / "x.db"), stack))
-            agent = Agent(
-                house=House(
-                    program=str(found(None)),
-                    roots=Roots.of((work,)),
-                    access=lambda: Access(key="k", base_url=upstream.url),
-                    base=work / "runs",
+            store = SqliteSessions(Lazy(lambda: SqliteDatabase.open(work / "x.db"), stack))
+            agent = AgentService(
+                launcher=Launcher(
+                    program_path=str(find_program(None)),
+                    roots=Roots.from_paths((work,)),
+                    get_credentials=lambda: ClaudeCredentials(api_key="k", base_url=upstream.url),
+                    base_dir=work / "runs",
                     store=store,
-                    clean=str,
+                    redact=str,
                     environment=os.environ,
                 ),
                 store=store,
-                places=Places(1, 0),
+                queue=RunQueue(1, 0),
                 metrics=Metrics(),
             )
             pairs = [
@@ -97,20 +97,20 @@ async def _bare(work: Path, url: str) -> None:
             pass
 
 
-async def _through(agent: Agent, work: Path) -> None:
-    order = Order(owner="bench", content=[{"type": "text", "text": PROMPT}])
-    await agent.run(order, Options(cwd=str(work), allowed_tools=("Bash",)), _Nobody())
+async def _through(agent: AgentService, work: Path) -> None:
+    order = AgentRequest(owner="bench", content=[{"type": "text", "text": PROMPT}])
+    await agent.run(order, RunOptions(cwd=str(work), allowed_tools=("Bash",)), _Nobody())
 
 
 class _Nobody:
     """Listens to nothing."""
 
-    def notes(self, note: str) -> None: ...
-    def says(self, words: str) -> None: ...
-    def tells(self, facts: Mapping[str, Any]) -> None: ...
-    def uses(self, usage: Mapping[str, Any]) -> None: ...
-    def keeps(self, facts: Mapping[str, Any]) -> None: ...
-    async def permits(self, _question: str) -> Permission:
-        return Permission.NOBODY
+    def on_status(self, status: str) -> None: ...
+    def on_text(self, text: str) -> None: ...
+    def on_message(self, message: Mapping[str, Any]) -> None: ...
+    def on_usage(self, usage: Mapping[str, Any]) -> None: ...
+    def on_partial(self, result: Mapping[str, Any]) -> None: ...
+    async def ask_permission(self, _question: str) -> Permission:
+        return Permission.UNAVAILABLE
 
-    def listens(self, take: Callable[[str], None] | None) -> None: ...
+    def set_inbox(self, inbox: Callable[[str], None] | None) -> None: ...

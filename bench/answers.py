@@ -22,18 +22,18 @@ import orjson
 
 from bench.rows import Row
 from bench.upstream import WORDS
-from junto.app.counting import counting_of
-from junto.app.memory import stores_of
-from junto.app.models import catalog_of, council_of
+from junto.app.models import build_catalog, open_council
+from junto.app.storage import build_stores
+from junto.app.usage import build_usage_tracker
+from junto.domain.completions import AnswerEvent, Question, TextDelta
 from junto.domain.messages import Message
 from junto.domain.models import Capabilities
-from junto.domain.questions import Finished, Question, TextDelta
-from junto.providers.dialects.anthropic import AnthropicCodec
-from junto.providers.dialects.openai import OpenAiCodec
+from junto.providers.codecs.anthropic import AnthropicCodec
+from junto.providers.codecs.openai import OpenAiCodec
+from junto.providers.http.client import Endpoint, HttpClient, Timeouts
+from junto.providers.http.provider import HttpProvider
 from junto.providers.provider import Provider
-from junto.providers.wiring.adapter import Adapter
-from junto.providers.wiring.wire import Endpoint, Patience, Wire
-from junto.settings.tree import Settings
+from junto.settings.schema import Settings
 
 WHOLE = "".join(WORDS)
 QUESTION = Question(model="m", messages=(Message.user("Hi"),))
@@ -78,16 +78,16 @@ async def heard(provider: Provider) -> str:
     async for event in provider.stream(QUESTION):
         if isinstance(event, TextDelta):
             words.append(event.text)
-        elif isinstance(event, Finished):
+        elif isinstance(event, AnswerEvent):
             assert event.answer.usage.output_tokens == len(WORDS)  # noqa: S101
     return "".join(words)
 
 
-def adapter(wire: Wire, url: str, dialect: str) -> Adapter:
+def adapter(wire: HttpClient, url: str, dialect: str) -> HttpProvider:
     codec = AnthropicCodec() if dialect == "anthropic" else OpenAiCodec()
     path = "/v1/messages" if dialect == "anthropic" else "/v1/chat/completions"
     endpoint = Endpoint(provider=dialect, url=url + path, headers={"x-api-key": "k"})
-    return Adapter(codec, endpoint, Capabilities(), wire, Patience())
+    return HttpProvider(codec, endpoint, Capabilities(), wire, Timeouts())
 
 
 @contextlib.asynccontextmanager
@@ -99,9 +99,9 @@ async def pipeline(url: str, **more: Any) -> AsyncIterator[Provider]:
     tree = Settings.model_validate({"models": [entry], "limits": plenty, **more})
     async with contextlib.AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        catalog = catalog_of(tree, Path(folder))
-        counting = counting_of(tree, stores_of(tree, Path(folder), stack), stack)
-        async with council_of(tree, catalog, Path(folder), counting) as council:
+        catalog = build_catalog(tree, Path(folder))
+        counting = build_usage_tracker(tree, build_stores(tree, Path(folder), stack), stack)
+        async with open_council(tree, catalog, Path(folder), counting) as council:
             yield council
 
 
@@ -139,7 +139,7 @@ async def ways(url: str) -> AsyncIterator[dict[str, Way]]:
 
     async with (
         aiohttp.ClientSession() as session,
-        Wire.opened() as wire,
+        HttpClient.open() as wire,
         pipeline(url) as council,
         pipeline(url, budget={"limit": 10**6}) as thrifty,
         committing() as (thread, commit),

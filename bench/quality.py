@@ -17,19 +17,26 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from junto.domain.documents import Match, Model, Passage, Scope, SearchIndex, Source
-from junto.domain.embeddings import Embedder
-from junto.knowledge.entries import own_entry
-from junto.knowledge.placing import Placing
-from junto.knowledge.service import Search, Standards
-from junto.providers.embeddings.choosing import EMBEDDED
-from junto.providers.embeddings.minilm import minilm, weights
-from junto.storage.lazily import Lazily
-from junto.storage.sqlite.database import Database
+from junto.domain.documents import (
+    Embedder,
+    EmbeddingModel,
+    Match,
+    Passage,
+    SearchIndex,
+    SearchScope,
+    Source,
+)
+from junto.knowledge.embedding_worker import EmbeddingWorker
+from junto.knowledge.passages import build_markdown_entry
+from junto.knowledge.search import Search, SearchThresholds
+from junto.providers.embeddings.from_settings import MINILM_MODEL
+from junto.providers.embeddings.minilm import build_minilm_weights, open_minilm
+from junto.runtime.lazy import Lazy
+from junto.storage.sqlite.database import SqliteDatabase
 from junto.storage.sqlite.documents import SqliteDocuments
-from junto.storage.sqlite.placing import SqliteVectors
-from junto.storage.sqlite.searching import SqliteSearch
-from junto.storage.sqlite.vectors import VectorFiles
+from junto.storage.sqlite.search import SqliteSearch
+from junto.storage.sqlite.vector_files import VectorFiles
+from junto.storage.sqlite.vector_store import SqliteVectors
 
 ME = "me"
 DEPTH = 10
@@ -103,18 +110,20 @@ class Half(SearchIndex):
     meaning: bool = True
 
     @override
-    async def by_words(self, scope: Scope, phrases: Sequence[str], most: int) -> tuple[Match, ...]:
-        return await self.inner.by_words(scope, phrases, most) if self.words else ()
-
-    @override
-    async def by_meaning(
-        self, scope: Scope, model: Model, vector: bytes, most: int
+    async def search_keywords(
+        self, scope: SearchScope, phrases: Sequence[str], limit: int
     ) -> tuple[Match, ...]:
-        return await self.inner.by_meaning(scope, model, vector, most) if self.meaning else ()
+        return await self.inner.search_keywords(scope, phrases, limit) if self.words else ()
 
     @override
-    async def passages(self, keys: Sequence[int]) -> dict[int, Passage]:
-        return dict(await self.inner.passages(keys))
+    async def search_vectors(
+        self, scope: SearchScope, model: EmbeddingModel, vector: bytes, limit: int
+    ) -> tuple[Match, ...]:
+        return await self.inner.search_vectors(scope, model, vector, limit) if self.meaning else ()
+
+    @override
+    async def load_passages(self, keys: Sequence[int]) -> dict[int, Passage]:
+        return dict(await self.inner.load_passages(keys))
 
 
 @dataclass(slots=True)
@@ -125,7 +134,7 @@ class Remembering(Embedder):
     known: dict[str, bytes] = field(default_factory=dict)
 
     @override
-    async def model(self) -> Model:
+    async def model(self) -> EmbeddingModel:
         return await self.inner.model()
 
     @override
@@ -146,26 +155,30 @@ async def measured(
 ) -> dict[str, float]:
     """Return nDCG@10 of the words alone, of the meaning alone, and of both."""
     async with AsyncExitStack() as stack:
-        small = await stack.enter_async_context(minilm(weights(folder / "weights"), 2))
+        small = await stack.enter_async_context(
+            open_minilm(build_minilm_weights(folder / "weights"), 2)
+        )
         embedder = Remembering(small)
-        file = Lazily(lambda: Database.opened(folder / "junto.db"), stack)
+        file = Lazy(lambda: SqliteDatabase.open(folder / "junto.db"), stack)
         files = VectorFiles(folder / "vectors", 100_000)
         store, index = SqliteDocuments(file), SqliteSearch(file, lambda: files)
         entries = [
-            await own_entry(id_, ME, Source.DOCUMENTS, title, f"{text}\n")
+            await build_markdown_entry(id_, ME, Source.DOCUMENTS, title, f"{text}\n")
             for id_, (title, text) in collection.documents.items()
         ]
         for start in range(0, len(entries), 500):
-            await store.keep(entries[start : start + 500])
-        placing = Placing(lambda: SqliteVectors(file, lambda: files), embedder, asyncio.Event())
-        await placing.finish(told)
+            await store.save(entries[start : start + 500])
+        placing = EmbeddingWorker(
+            lambda: SqliteVectors(file, lambda: files), embedder, asyncio.Event()
+        )
+        await placing.embed_pending(told)
         found = {}
         for name, half in (
             ("words", Half(index, meaning=False)),
             ("meaning", Half(index, words=False)),
             ("both", Half(index)),
         ):
-            search = Search(half, embedder, Standards())
+            search = Search(half, embedder, SearchThresholds())
             gains = []
             for id_, question in collection.questions.items():
                 if judged := collection.judgements.get(id_):
@@ -180,7 +193,7 @@ def _told(left: int) -> None:
 
 
 def main(folders: list[str]) -> None:
-    print(f"nDCG@10 with {EMBEDDED.name}")
+    print(f"nDCG@10 with {MINILM_MODEL.name}")
     for folder in folders:
         with tempfile.TemporaryDirectory() as place:
             collection = read(Path(folder))

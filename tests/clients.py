@@ -8,8 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from scripts.docs.tools_page import tools
+
+from junto.settings.enums import ToolAccess
 
 HANDSHAKE = {
     "protocolVersion": "2025-06-18",
@@ -21,52 +26,28 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-SECONDS = 60
-
-# Every tool that is offered when nothing is configured, in its order.
-HTTP_TOOLS = [
-    "chat",
-    "query",
-    "list_models",
-    "conversation_history",
-    "list_conversations",
-    "search_history",
-    "search_documents",
-    "search_system_knowledge",
-    "search",
-    "fetch",
-    "add_note",
-    "job",
-    "usage",
-    "current_time",
-    "get_env",
-]
-# Those that work on this machine are only for who started it.
-TOOLS = [
-    *HTTP_TOOLS,
-    "read_file",
-    "list_files",
-    "get_file_info",
-    "http_get",
-    "write_file",
-    "delete_file",
-    "execute_command",
-    "claude_code_query",
-]
+TIMEOUT_SECONDS = 60
 
 Json = dict[str, Any]
 Remark = Callable[[str], None]
 
 
+@cache
+def tool_names(*, over_http: bool = False) -> list[str]:
+    """Return every tool that is offered when nothing is configured, in its order."""
+    access = ToolAccess.NONE if over_http else ToolAccess.ALL
+    return [tool.name for tool in tools(access)]
+
+
 def request(number: int | str, method: str, **params: Any) -> bytes:
-    return line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    return encode_line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
 def notification(method: str, **params: Any) -> bytes:
-    return line({"jsonrpc": "2.0", "method": method, "params": params})
+    return encode_line({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def line(message: Any) -> bytes:
+def encode_line(message: Any) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
@@ -77,12 +58,12 @@ def clean_environment(home: Path, **variables: str) -> dict[str, str]:
     return {**base, "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), **variables}
 
 
-def with_files(home: Path, **variables: str) -> dict[str, str]:
+def environment_with_roots(home: Path, **variables: str) -> dict[str, str]:
     """Return the same with `home` as an allowed folder, which it is not by itself."""
     return clean_environment(home, JUNTO_TOOLS_ROOTS=str(home), **variables)
 
 
-def junto(*words: str) -> list[str]:
+def junto_command(*words: str) -> list[str]:
     return [sys.executable, "-W", "error", "-m", "junto", *words]
 
 
@@ -114,17 +95,17 @@ class StdioClient:
         assert self.process.stdout
         self.process.stdin.close()
         rest = self.process.stdout.read()
-        return self.process.wait(SECONDS), rest
+        return self.process.wait(TIMEOUT_SECONDS), rest
 
 
-def unmeasured(environment: dict[str, str]) -> dict[str, str]:
+def without_coverage(environment: dict[str, str]) -> dict[str, str]:
     """Return `environment` for a process that will be killed, and leaves no measurements anyway."""
     return {name: value for name, value in environment.items() if "COVERAGE" not in name}
 
 
 @contextlib.contextmanager
-def child(
-    command: list[str], environment: dict[str, str], cwd: Path, *, measured: bool = False
+def stdio_server(
+    command: list[str], environment: dict[str, str], cwd: Path, *, with_coverage: bool = False
 ) -> Iterator[StdioClient]:
     """Start a server and kill it in the end; `measured` is for who lets it end by itself."""
     with subprocess.Popen(
@@ -132,7 +113,7 @@ def child(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment if measured else unmeasured(environment),
+        env=environment if with_coverage else without_coverage(environment),
         cwd=cwd,
     ) as process:
         try:
@@ -142,7 +123,7 @@ def child(
 
 
 @dataclass(frozen=True)
-class Reply:
+class HttpReply:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -163,10 +144,10 @@ class HttpClient:
 
     port: int
 
-    def get(self, path: str, **headers: str) -> Reply:
+    def get(self, path: str, **headers: str) -> HttpReply:
         return self.send("GET", path, None, headers)
 
-    def post(self, message: Any, **headers: str) -> Reply:
+    def post(self, message: Any, **headers: str) -> HttpReply:
         defaults = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
@@ -174,7 +155,7 @@ class HttpClient:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         return self.send("POST", "/mcp", body, defaults | headers)
 
-    def modern(self, method: str, **params: Any) -> Reply:
+    def modern(self, method: str, **params: Any) -> HttpReply:
         body = {"jsonrpc": "2.0", "id": 1, "method": method}
         meta = ENVELOPE | params.pop("_meta", {})
         headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
@@ -184,12 +165,14 @@ class HttpClient:
             **({"Mcp-Name": params["name"]} if "name" in params else {}),
         )
 
-    def legacy(self, method: str, **params: Any) -> Reply:
+    def legacy(self, method: str, **params: Any) -> HttpReply:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return self.post(body, **{"MCP-Protocol-Version": "2025-06-18"})
 
-    def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Reply:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+    def send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> HttpReply:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
         try:
             connection.putrequest(method, path, skip_host="Host" in headers)
             for name, value in headers.items():
@@ -198,7 +181,7 @@ class HttpClient:
             connection.putheader("Content-Length", str(len(body or b"")))
             connection.endheaders(body)
             response = connection.getresponse()
-            return Reply(
+            return HttpReply(
                 response.status,
                 {name.lower(): value for name, value in response.getheaders()},
                 response.read(),
@@ -224,4 +207,4 @@ def http_server(
         finally:
             if process.poll() is None:
                 process.terminate()
-                process.communicate(timeout=SECONDS)
+                process.communicate(timeout=TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""What all tests share, and the counts at the end of a run."""
+"""Fixtures that all tests share, and the summary lines at the end of a run."""
 
 import json
 import os
@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.clients import HttpClient, Remark, clean_environment, http_server, junto
+from tests.clients import HttpClient, Remark, clean_environment, http_server, junto_command
 from tests.features import OPEN
 from tests.postgres_fixtures import postgres_server, postgres_url
 from tests.redis_fixtures import redis, redis_socket
 
 __all__ = ["postgres_server", "postgres_url", "redis", "redis_socket"]
 
-# Tests against the real API are for those who have a key; for everybody else they do not exist.
+# Tests against the real API are collected only if there is a key.
 LIVE_KEY = os.environ.get("ANTHROPIC_API_KEY", "")
 collect_ignore = [] if LIVE_KEY else ["live"]
 
-# The machine may be busy; how long an example takes says nothing.
+# No deadline per example: on a busy machine its duration says nothing about the code.
 settings.register_profile("junto", deadline=None)
 settings.load_profile("junto")
 
@@ -41,18 +41,18 @@ def _no_settings_of_this_machine(
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
-    """Return a Junto over HTTP that many tests may share, because none of them changes it."""
+    """Yield a client of a Junto server over HTTP that tests share, so none may change it."""
     home = tmp_path_factory.mktemp("served")
     variables = {"VISIBLE": "in plain sight", "MY_API_KEY": "sk-ant-hidden-000000000000000000"}
     models = [{"id": "m1", "baseUrl": "http://127.0.0.1:9", "apiKey": "not-to-be-seen-1"}]
     environment = clean_environment(home, JUNTO_MODELS=json.dumps(models), **variables)
-    with http_server(junto("serve", "--port", "0"), environment, home) as (client, _):
+    with http_server(junto_command("serve", "--port", "0"), environment, home) as (client, _):
         yield client
 
 
 @pytest.fixture
 def remark(record_property: Callable[[str, object], None]) -> Remark:
-    """Return what puts a line under the report, whichever process the test runs in."""
+    """Return a function that adds a line to the summary, also from a worker process."""
     return partial(record_property, "remark")
 
 
@@ -68,5 +68,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Subprocesses of the tests are measured too; this tells them where the configuration is.
+    # Coverage of subprocesses needs the path of the configuration.
     os.environ.setdefault("COVERAGE_RCFILE", str(Path(config.rootpath) / "pyproject.toml"))

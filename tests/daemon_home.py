@@ -9,35 +9,43 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients import SECONDS, HttpClient, Json, StdioClient, child, clean_environment, junto
-from tests.processes import command_lines, until
+from tests.clients import (
+    TIMEOUT_SECONDS,
+    HttpClient,
+    Json,
+    StdioClient,
+    clean_environment,
+    junto_command,
+    stdio_server,
+)
+from tests.processes import command_lines, wait_until
 
 
 @dataclass(frozen=True)
-class Household:
+class DaemonHome:
     home: Path
     environment: dict[str, str]
 
     @property
-    def folder(self) -> Path:
+    def daemon_dir(self) -> Path:
         return self.home / "data" / "junto" / "background"
 
     @property
-    def record(self) -> Path:
-        return self.folder / "server.json"
+    def record_path(self) -> Path:
+        return self.daemon_dir / "server.json"
 
     @property
-    def log(self) -> Path:
+    def log_path(self) -> Path:
         return self.home / "data" / "junto" / "logs" / "background.log"
 
     def run(self, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-        with self.begun(*words, **variables) as process:
-            out, err = process.communicate(timeout=SECONDS)
+        with self.spawn(*words, **variables) as process:
+            out, err = process.communicate(timeout=TIMEOUT_SECONDS)
             return subprocess.CompletedProcess(words, process.returncode, out, err)
 
-    def begun(self, *words: str, **variables: str) -> "subprocess.Popen[str]":
+    def spawn(self, *words: str, **variables: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            junto(*words),
+            junto_command(*words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -49,19 +57,19 @@ class Household:
     @contextlib.contextmanager
     def client(self, cwd: Path | None = None, **variables: str) -> Iterator[StdioClient]:
         """Start `junto mcp --shared`, and let it end when the test has asked all it wants to."""
-        command, environment = junto("mcp", "--shared"), self.environment | variables
-        with child(command, environment, cwd or self.home, measured=True) as client:
+        command, environment = junto_command("mcp", "--shared"), self.environment | variables
+        with stdio_server(command, environment, cwd or self.home, with_coverage=True) as client:
             yield client
             assert client.finish() == (0, b"")
 
-    def told(self) -> Json:
-        told: Json = json.loads(self.record.read_text())
+    def read_record(self) -> Json:
+        told: Json = json.loads(self.record_path.read_text())
         return told
 
-    def http(self) -> HttpClient:
-        return HttpClient(int(self.told()["url"].rpartition(":")[2]))
+    def http_client(self) -> HttpClient:
+        return HttpClient(int(self.read_record()["url"].rpartition(":")[2]))
 
-    def servers(self) -> list[int]:
+    def find_pids(self) -> list[int]:
         """Return the pids of the background servers that live in this home."""
         found = []
         for pid, words in command_lines().items():
@@ -71,23 +79,23 @@ class Household:
                     found.append(pid)
         return found
 
-    def killed(self) -> int:
+    def kill(self) -> int:
         """Kill the server as nobody should, and return which it was."""
-        (pid,) = self.servers()
+        (pid,) = self.find_pids()
         os.kill(pid, signal.SIGKILL)
-        assert until(lambda: not self.servers())
+        assert wait_until(lambda: not self.find_pids())
         return pid
 
 
 @contextlib.contextmanager
-def household(home: Path, **variables: str) -> Iterator[Household]:
+def daemon_home(home: Path, **variables: str) -> Iterator[DaemonHome]:
     """Yield a home whose server takes any port, and see to it that none is left."""
     environment = clean_environment(home, **{"JUNTO_HTTP_PORT": "0", **variables})
-    found = Household(home, environment)
+    found = DaemonHome(home, environment)
     try:
         yield found
     finally:
-        if found.servers():
+        if found.find_pids():
             found.run("stop")
-        for pid in found.servers():
+        for pid in found.find_pids():
             os.kill(pid, signal.SIGKILL)

@@ -19,13 +19,13 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.upstream import anthropic_events, frame, openai_events
+from tests.scripted_model_server import anthropic_events, encode_event, openai_events
 
 Json = dict[str, Any]
 
 
 @dataclass
-class ServedUpstream:
+class FakeModelServer:
     """Where it listens, and what it was asked."""
 
     url: str = ""
@@ -35,15 +35,15 @@ class ServedUpstream:
     open: int = 0
     refusals: int = 0
 
-    def refused(self, step: Json) -> bool:
+    def should_refuse(self, step: Json) -> bool:
         """Return whether a step fails this time; {"times"} says how often it does."""
         self.refusals += 1
         return self.refusals <= int(step.get("times", self.refusals))
 
 
 @contextlib.contextmanager
-def served_upstream() -> Iterator[ServedUpstream]:
-    upstream, ready, over = ServedUpstream(), threading.Event(), asyncio.Event()
+def fake_model_server() -> Iterator[FakeModelServer]:
+    upstream, ready, over = FakeModelServer(), threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def serve() -> None:
@@ -51,10 +51,10 @@ def served_upstream() -> Iterator[ServedUpstream]:
         app = web.Application(client_max_size=64 * 1024 * 1024)
 
         async def anthropic(request: web.Request) -> web.StreamResponse:
-            return await _answered(request, anthropic_events, upstream)
+            return await _answer(request, anthropic_events, upstream)
 
         async def openai(request: web.Request) -> web.StreamResponse:
-            return await _answered(request, openai_events, upstream)
+            return await _answer(request, openai_events, upstream)
 
         app.router.add_post("/v1/messages", anthropic)
         app.router.add_post("/v1/chat/completions", openai)
@@ -78,39 +78,39 @@ def served_upstream() -> Iterator[ServedUpstream]:
         thread.join(30)
 
 
-def _text(content: Any) -> str:
+def _extract_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return str(next((block["text"] for block in content if block["type"] == "text"), ""))
 
 
-async def _answered(
-    request: web.Request, events: Any, upstream: ServedUpstream
+async def _answer(
+    request: web.Request, events: Any, upstream: FakeModelServer
 ) -> web.StreamResponse:
     body = json.loads(await request.read())
     upstream.bodies.append(body)
-    if (step := agent_step(body["messages"])) is not None:
-        return await _stepped(request, body, step, upstream)
-    said = _text(body["messages"][-1]["content"])
+    if (step := find_agent_step(body["messages"])) is not None:
+        return await _answer_step(request, body, step, upstream)
+    said = _extract_text(body["messages"][-1]["content"])
     if said.startswith("fail "):
         refusal = {"type": "error", "error": {"type": "x", "message": "no"}}
         headers = {"retry-after": "7"}
         return web.json_response(refusal, status=int(said.split()[1]), headers=headers)
-    frames = events(*_words(body, said))
-    if (asked := _asked(body)).startswith("use"):
-        given = _given(body["messages"])
+    frames = events(*_build_words(body, said))
+    if (asked := _find_question(body)).startswith("use"):
+        given = _find_tool_results(body["messages"])
         if given and not asked.startswith("use-on"):
             frames = events("Found: " + " and ".join(given))
         else:
             calls = json.loads(asked.partition(" ")[2])
             frames = (_tool_uses if events is anthropic_events else _tool_calls)(calls)
     if said == "think":
-        frames[1:1] = _thoughts()
+        frames[1:1] = _build_thinking_events()
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     upstream.open += 1
     try:
-        return await _written(request, response, frames, said)
+        return await _write_stream(request, response, frames, said)
     except (asyncio.CancelledError, ConnectionError):
         upstream.hung_up.append(time.monotonic())
         raise asyncio.CancelledError from None  # the server takes it for an end, not a fault
@@ -118,7 +118,7 @@ async def _answered(
         upstream.open -= 1
 
 
-def _words(body: Json, said: str) -> list[str]:
+def _build_words(body: Json, said: str) -> list[str]:
     if said.startswith("say "):
         return [said.removeprefix("say ")]
     if said == "long":
@@ -130,7 +130,7 @@ def _words(body: Json, said: str) -> list[str]:
     return [f"{body['model']} heard {len(body['messages'])}: {said}"]
 
 
-def agent_step(messages: list[Json]) -> Json | None:
+def find_agent_step(messages: list[Json]) -> Json | None:
     """Return what an agent's model does next: the script is in the last words that hold one."""
     script, since = None, 0
     for place, message in enumerate(messages):
@@ -148,10 +148,10 @@ def agent_step(messages: list[Json]) -> Json | None:
     return step
 
 
-async def _stepped(
-    request: web.Request, body: Json, step: Json, upstream: ServedUpstream
+async def _answer_step(
+    request: web.Request, body: Json, step: Json, upstream: FakeModelServer
 ) -> web.StreamResponse:
-    if "status" in step and upstream.refused(step):
+    if "status" in step and upstream.should_refuse(step):
         refusal = {"type": "error", "error": {"type": "x", "message": "scripted refusal"}}
         return web.json_response(refusal, status=step["status"])
     number = len(upstream.bodies)
@@ -179,7 +179,7 @@ async def _stepped(
     try:
         if step.get("hang"):
             await asyncio.Event().wait()
-        return await _written(request, response, frames, "")
+        return await _write_stream(request, response, frames, "")
     except (asyncio.CancelledError, ConnectionError):
         upstream.hung_up.append(time.monotonic())
         raise asyncio.CancelledError from None
@@ -187,7 +187,7 @@ async def _stepped(
         upstream.open -= 1
 
 
-async def _written(
+async def _write_stream(
     request: web.Request, response: web.StreamResponse, frames: list[Any], said: str
 ) -> web.StreamResponse:
     pause = 0.02 if said in ("long", "drip") or said.startswith("wait ") else 0
@@ -197,31 +197,33 @@ async def _written(
         if said == "cut" and index == len(frames) - 3 and request.transport:
             request.transport.abort()
             break
-        await response.write(frame(event))
+        await response.write(encode_event(event))
         await asyncio.sleep(pause)
     return response
 
 
-def _asked(body: Json) -> str:
+def _find_question(body: Json) -> str:
     """Return the last words of the user that are no result of a tool."""
     said = [
         text
         for message in body["messages"]
-        if message["role"] == "user" and (text := _text(message["content"]))
+        if message["role"] == "user" and (text := _extract_text(message["content"]))
     ]
     return said[-1] if said else ""
 
 
-def _given(messages: list[Json]) -> list[str]:
+def _find_tool_results(messages: list[Json]) -> list[str]:
     """Return what tools gave since the user last spoke, in either dialect."""
     found: list[str] = []
     for message in messages:
         content = message["content"]
         if message["role"] == "tool":
-            found.append(_text(content))
+            found.append(_extract_text(content))
         elif message["role"] == "user" and not isinstance(content, str):
             results = [block for block in content if block["type"] == "tool_result"]
-            found = [*found, *(_text(block["content"]) for block in results)] if results else []
+            found = (
+                [*found, *(_extract_text(block["content"]) for block in results)] if results else []
+            )
         elif message["role"] == "user":
             found = []
     return found
@@ -263,7 +265,7 @@ def _tool_calls(calls: list[Json]) -> list[Any]:
     ]
 
 
-def _thoughts() -> list[Json]:
+def _build_thinking_events() -> list[Json]:
     block = {"type": "thinking", "thinking": "", "signature": ""}
     delta = {"type": "thinking_delta", "thinking": "hm, hm"}
     return [

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 @dataclass
-class Responses:
+class FakeResponsesApi:
     """Where it listens, which tool it wants, what it says in the end, and what it was sent."""
 
     call: Json
@@ -54,9 +54,9 @@ def _is_output(item: Json) -> bool:
 
 
 @contextlib.contextmanager
-def served_responses(call: Json, ending: str) -> Iterator[Responses]:
+def fake_responses_api(call: Json, ending: str) -> Iterator[FakeResponsesApi]:
     """Serve it for as long as the block takes."""
-    responses = Responses(call, ending)
+    responses = FakeResponsesApi(call, ending)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

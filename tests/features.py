@@ -1,7 +1,7 @@
 """Every promise that Junto must keep, and which of them no test proves yet.
 
 A test that proves a line is marked with its id: `@pytest.mark.feature("F001")`. An id is proven, or
-listed as open here, or retired with the reason; `test_house.py` fails when it is none or two of these.
+listed as open here, or retired with the reason; `test_project.py` fails when it is none or two of these.
 """
 
 FEATURES: dict[str, str] = {

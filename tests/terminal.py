@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from fcntl import ioctl
 from pathlib import Path
 
-from tests.clients import SECONDS, junto
+from tests.clients import TIMEOUT_SECONDS, junto_command
 
 
-def seen(
+def run_in_terminal(
     words: tuple[str, ...],
     environment: Mapping[str, str],
     folder: Path,
@@ -24,7 +24,7 @@ def seen(
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     with subprocess.Popen(
-        junto(*words),
+        junto_command(*words),
         stdin=theirs if talk else subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs if talk else subprocess.DEVNULL,
@@ -36,7 +36,7 @@ def seen(
         shown = b""
         while piece := _read(ours):
             shown += piece
-        process.wait(SECONDS)
+        process.wait(TIMEOUT_SECONDS)
     os.close(ours)
     assert process.returncode in (0, 1)
     return shown.decode()

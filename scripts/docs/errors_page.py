@@ -46,7 +46,7 @@ arrive in time, 413 one that is too large, 421 an unknown `Host`.
 def errors_page() -> str:
     rows = (
         f"| `{each.code}` | {(each.__doc__ or '').partition(chr(10))[0]} | "
-        f"{'yes' if each.retryable_by_nature else 'no'} |\n"
+        f"{'yes' if each.default_retryable else 'no'} |\n"
         for each in kinds()
     )
     return _HEAD + "".join(rows) + _TAIL

@@ -1,7 +1,7 @@
 """Writes docs/settings.md: every setting, under a heading for each branch of the tree."""
 
 from junto.settings.aliases import ALIASES
-from junto.settings.showing import manual
+from junto.settings.render import build_settings_reference
 
 _HEAD = """\
 # Settings
@@ -35,4 +35,4 @@ The names that earlier systems gave to the same settings. `POLYBRAIN_BASE_URL`, 
 
 def settings_page() -> str:
     old = "".join(f"| `{alias.variable}` | `{alias.path}` |\n" for alias in ALIASES)
-    return _HEAD + manual() + _OLD + old
+    return _HEAD + build_settings_reference() + _OLD + old

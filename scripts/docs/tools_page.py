@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from junto.app import running
-from junto.settings import load
+from junto.app.application import build_app
+from junto.app.server import build_server_spec
+from junto.settings import load_settings
+from junto.settings.enums import ToolAccess
 from junto.tools.tool import Group, Hints, Tool
 
 _HEAD = """\
@@ -34,14 +36,14 @@ def tools_page() -> str:
     return _HEAD + "".join(_groups(tools()))
 
 
-def tools() -> list[Tool[Any]]:
-    """Return the tools of a Junto without any settings, which has all of them."""
+def tools(access: ToolAccess = ToolAccess.ALL, **variables: str) -> list[Tool[Any]]:
+    """Return the tools of a Junto with these settings; without any, it has all of them."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        environment = {"JUNTO_STATE_DIRECTORY": folder}
-        loaded = load(environment=environment, home=place, directory=place)
-        with running(loaded, default_level="error") as junto:
-            return [offer.tool for offer in junto.surface.tools._listed]
+        environment = {"JUNTO_STATE_DIRECTORY": folder, **variables}
+        loaded = load_settings(environment=environment, home_dir=place, working_dir=place)
+        with build_app(loaded, default_level="error") as app:
+            return build_server_spec(app, access).tools.tools
 
 
 def _groups(every: list[Tool[Any]]) -> Iterator[str]:
@@ -78,7 +80,7 @@ def _manners(tool: Tool[Any]) -> Iterator[str]:
             "may be repeated without harm" if hints.idempotent else "twice is not the same as once"
         )
     yield "reaches beyond this machine" if hints.open_world else "stays on this machine"
-    if tool.long:
+    if tool.is_long_running:
         yield "may be long"
 
 

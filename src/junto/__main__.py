@@ -1,4 +1,4 @@
-"""`python -m junto` is the command `junto`."""
+"""Run the `junto` command as `python -m junto`."""
 
 from junto.cli import main
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from junto.agent.folders import Folder
+from junto.agent.filesystem import ScratchDir
 from junto.domain.errors import SecurityError
 
-DIES = """
+CRASH_SCRIPT = """
 import os, sys
 from pathlib import Path
-from junto.agent.folders import Folder
-folder = Folder.made(Path(sys.argv[1]))
+from junto.agent.filesystem import ScratchDir
+folder = ScratchDir.create(Path(sys.argv[1]))
 deep = folder.path / "tmp" / "deep"
 deep.mkdir()
 (deep / "file").touch()
@@ -23,19 +23,19 @@ os._exit(9)
 """
 
 
-def test_what_a_dead_server_left_is_removed_and_what_a_living_one_has_is_not(
+def test_folders_of_dead_servers_are_removed_and_those_of_live_ones_kept(
     tmp_path: Path,
 ) -> None:
     base, outside = tmp_path / "base", tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").touch()
-    alive = Folder.made(base)
-    subprocess.run([sys.executable, "-c", DIES, str(base), str(outside)], check=False)
+    alive = ScratchDir.create(base)
+    subprocess.run([sys.executable, "-c", CRASH_SCRIPT, str(base), str(outside)], check=False)
     assert len(list(base.iterdir())) == 2
 
-    other = Folder.made(base)
+    other = ScratchDir.create(base)
 
-    assert set(base.iterdir()) == {alive.outer, other.outer}
+    assert set(base.iterdir()) == {alive.container, other.container}
     assert (outside / "kept").exists()
     for folder in (alive, other):
         assert oct(folder.path.stat().st_mode & 0o777) == "0o700"
@@ -44,29 +44,29 @@ def test_what_a_dead_server_left_is_removed_and_what_a_living_one_has_is_not(
     assert oct(base.stat().st_mode & 0o777) == "0o700"
 
 
-def test_nothing_that_a_run_does_in_its_folder_makes_it_look_dead(tmp_path: Path) -> None:
-    alive = Folder.made(tmp_path / "base")
+def test_changes_inside_a_folder_do_not_make_its_server_look_dead(tmp_path: Path) -> None:
+    alive = ScratchDir.create(tmp_path / "base")
     os.utime(alive.path, (0, 0))
     for inner in alive.path.iterdir():
         inner.rmdir()
 
-    Folder.made(tmp_path / "base").remove()
+    ScratchDir.create(tmp_path / "base").remove()
 
     assert alive.path.exists()
 
 
-def test_many_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
-    def one(_: int) -> Path:
-        folder = Folder.made(tmp_path / "base")
+def test_folders_can_be_created_and_removed_concurrently(tmp_path: Path) -> None:
+    def create_and_remove(_: int) -> Path:
+        folder = ScratchDir.create(tmp_path / "base")
         assert folder.path.exists()
         folder.remove()
-        return folder.outer
+        return folder.container
 
-    with ThreadPoolExecutor(8) as people:
-        assert len(set(people.map(one, range(200)))) == 200
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(create_and_remove, range(200)))) == 200
 
 
-def test_a_folder_that_somebody_else_prepared_is_not_used(tmp_path: Path) -> None:
+def test_a_symlink_or_a_world_writable_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "open").mkdir()
@@ -74,4 +74,4 @@ def test_a_folder_that_somebody_else_prepared_is_not_used(tmp_path: Path) -> Non
 
     for name in ("link", "open"):
         with pytest.raises(SecurityError, match="not a folder of ours"):
-            Folder.made(tmp_path / name)
+            ScratchDir.create(tmp_path / name)

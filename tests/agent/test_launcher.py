@@ -1,67 +1,82 @@
-"""What keeps Claude Code from starting, and what is said about it."""
+"""What Claude Code is started with, and what prevents its start."""
 
 import errno
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from junto.agent.options import Options
-from junto.agent.program import Access, Call, environment, login_of
-from junto.agent.service import no_start
-from junto.agent.sight import visible
-from junto.app import running
-from junto.domain.errors import AuthenticationError, ExecutionError, NoRoomError
-from junto.settings import load
-from tests.clients import child, clean_environment, junto
+from junto.agent.claude_cli import (
+    ClaudeCommand,
+    ClaudeCredentials,
+    build_environment,
+    load_oauth_token,
+)
+from junto.agent.filesystem import list_visible_paths
+from junto.agent.options import RunOptions
+from junto.agent.service import build_start_error
+from junto.app.application import build_app
+from junto.app.server import build_server_spec
+from junto.domain.errors import AuthenticationError, CapacityExceededError, ExecutionError
+from junto.settings import load_settings
+from tests.clients import clean_environment, junto_command, stdio_server
 
-OTHER = "t"
+OAUTH_LOGIN = "t"
 
 
 @pytest.mark.feature("F129")
-@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENOSPC])
-def test_a_machine_without_room_says_so_and_can_be_tried_again(number: int) -> None:
-    error = no_start(OSError(number, "no room"))
+@pytest.mark.parametrize("error_number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENOSPC])
+def test_a_machine_out_of_resources_is_a_retryable_capacity_error(error_number: int) -> None:
+    error = build_start_error(OSError(error_number, "no room"))
 
-    assert isinstance(error, NoRoomError)
+    assert isinstance(error, CapacityExceededError)
     assert error.retryable
-    assert isinstance(no_start(OSError(errno.ENOEXEC, "bad format")), ExecutionError)
+    assert isinstance(build_start_error(OSError(errno.ENOEXEC, "bad format")), ExecutionError)
 
 
-def test_without_any_way_to_a_model_nothing_is_started() -> None:
+def test_nothing_starts_without_credentials() -> None:
     with pytest.raises(AuthenticationError, match="ANTHROPIC_API_KEY"):
-        Access().variables()
+        ClaudeCredentials().to_environment()
 
 
 @pytest.mark.parametrize(
-    ("access", "variable"),
+    ("credentials", "variable"),
     [
-        (Access(key="k", token=OTHER), "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"),
-        (Access(token=OTHER), "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"),
-        (Access(environment={"CLAUDE_CODE_USE_BEDROCK": "1"}), "CLAUDE_CODE_USE_BEDROCK"),
+        (
+            ClaudeCredentials(api_key="k", oauth_token=OAUTH_LOGIN),
+            "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR",
+        ),
+        (ClaudeCredentials(oauth_token=OAUTH_LOGIN), "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"),
+        (
+            ClaudeCredentials(extra_environment={"CLAUDE_CODE_USE_BEDROCK": "1"}),
+            "CLAUDE_CODE_USE_BEDROCK",
+        ),
     ],
 )
-def test_each_way_to_a_model_is_told_and_no_secret_is(access: Access, variable: str) -> None:
-    variables = access.variables()
+def test_credentials_are_passed_without_secrets_in_the_environment(
+    credentials: ClaudeCredentials, variable: str
+) -> None:
+    variables = credentials.to_environment()
 
     assert list(variables) == [variable]
-    assert not {"k", OTHER} & set(variables.values())
+    assert not {"k", OAUTH_LOGIN} & set(variables.values())
 
 
-def test_a_login_is_used_while_it_lasts(tmp_path: Path) -> None:
-    where = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
-    assert login_of(where, 0) is None
+def test_a_login_is_used_until_it_expires(tmp_path: Path) -> None:
+    environment = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    assert load_oauth_token(environment, 0) is None
 
     login = {"claudeAiOauth": {"accessToken": "short", "refreshToken": "r", "expiresAt": 60_000}}
     (tmp_path / ".credentials.json").write_text(json.dumps(login))
 
-    assert login_of(where, 59) == "short"
-    assert login_of(where, 61) is None
+    assert load_oauth_token(environment, 59) == "short"
+    assert load_oauth_token(environment, 61) is None
     (tmp_path / ".credentials.json").write_text("[]")
-    assert login_of(where, 59) is None
+    assert load_oauth_token(environment, 59) is None
 
 
-def test_what_is_hidden_cannot_be_looked_at_and_all_around_it_can(tmp_path: Path) -> None:
+def test_hidden_paths_are_excluded_and_everything_around_them_is_visible(tmp_path: Path) -> None:
     home, state = tmp_path / "home", tmp_path / "home" / "data" / "junto"
     for folder in (state, home / ".ssh", home / "code", home / "data" / "other"):
         folder.mkdir(parents=True)
@@ -69,73 +84,89 @@ def test_what_is_hidden_cannot_be_looked_at_and_all_around_it_can(tmp_path: Path
     (tmp_path / "way-around").symlink_to(home)
     (tmp_path / "fine").symlink_to(home / "code")
 
-    seen = visible([home], [state])
+    visible = list_visible_paths([home], [state])
 
-    inside = {name for name in seen if name.startswith(str(tmp_path))}
+    inside = {name for name in visible if name.startswith(str(tmp_path))}
     assert inside == {
         str(home / "code"),
         str(home / "data" / "other"),
         str(tmp_path / "fine"),
     }
-    assert not {"/proc", "/dev", "/"} & set(seen)
-    assert "/usr" in seen
+    assert not {"/proc", "/dev", "/"} & set(visible)
+    assert "/usr" in visible
 
 
-def test_of_our_variables_few_are_passed_on(tmp_path: Path) -> None:
-    ours = {"PATH": "/bin", "LANG": "C", "OPENAI_API_KEY": "x", "HOME": "/ours", "LD_PRELOAD": "y"}
+def test_only_a_few_environment_variables_are_passed_on(tmp_path: Path) -> None:
+    server_environment = {
+        "PATH": "/bin",
+        "LANG": "C",
+        "OPENAI_API_KEY": "x",
+        "HOME": "/ours",
+        "LD_PRELOAD": "y",
+    }
 
-    theirs = environment(ours, Access(key="k"), tmp_path, None)
+    environment = build_environment(
+        server_environment, ClaudeCredentials(api_key="k"), tmp_path, None
+    )
 
-    assert theirs["PATH"] == "/bin"
-    assert theirs["HOME"] == str(tmp_path / "home")
-    assert not {"OPENAI_API_KEY", "LD_PRELOAD", "ANTHROPIC_API_KEY"} & set(theirs)
+    assert environment["PATH"] == "/bin"
+    assert environment["HOME"] == str(tmp_path / "home")
+    assert not {"OPENAI_API_KEY", "LD_PRELOAD", "ANTHROPIC_API_KEY"} & set(environment)
 
 
-def test_a_branch_has_its_own_id_and_its_parents() -> None:
-    alone = Call(options=Options(), roots=(), session="a").arguments()
-    resumed = Call(options=Options(), roots=(), session="a", resumed="a").arguments()
-    branch = Call(options=Options(), roots=("/r",), session="b", resumed="a").arguments()
+def test_a_fork_has_its_own_id_and_resumes_its_parent() -> None:
+    new = ClaudeCommand(options=RunOptions(), roots=(), session_id="a").build_arguments()
+    resumed = ClaudeCommand(
+        options=RunOptions(), roots=(), session_id="a", resume_session_id="a"
+    ).build_arguments()
+    fork = ClaudeCommand(
+        options=RunOptions(), roots=("/r",), session_id="b", resume_session_id="a"
+    ).build_arguments()
 
-    assert "--session-id=a" in alone
+    assert "--session-id=a" in new
     assert "--resume=a" in resumed
     assert not any(word.startswith("--session-id") for word in resumed)
-    assert {"--resume=a", "--fork-session", "--session-id=b", "--add-dir", "/r"} <= set(branch)
-    assert {"--setting-sources=", "--strict-mcp-config"} <= set(alone)
+    assert {"--resume=a", "--fork-session", "--session-id=b", "--add-dir", "/r"} <= set(fork)
+    assert {"--setting-sources=", "--strict-mcp-config"} <= set(new)
 
 
-def test_where_it_is_not_installed_the_tool_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = load(environment={}, home=Path.cwd(), directory=Path.cwd())
-    with running(loaded, default_level="error") as there:
-        pass
-    monkeypatch.setattr("junto.agent.program.find_spec", lambda _name: None)
-    with running(loaded, default_level="error") as absent:
-        pass
+def test_the_tool_is_absent_where_claude_code_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = load_settings(environment={}, home_dir=Path.cwd(), working_dir=Path.cwd())
 
-    assert set(there.surface.tools.names) - set(absent.surface.tools.names) == {"claude_code_query"}
+    def tool_names() -> set[str]:
+        with build_app(loaded, default_level="error") as app:
+            return set(build_server_spec(app).tools.names)
+
+    with_claude_code = tool_names()
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+
+    assert with_claude_code - tool_names() == {"claude_code_query"}
 
 
-def test_doctor_says_how_claude_code_stands(tmp_path: Path) -> None:
-    def line(**more: str) -> dict[str, str]:
-        environment = clean_environment(tmp_path, **more)
-        with child(junto("doctor", "--json"), environment, tmp_path) as doctor:
+def test_doctor_reports_the_state_of_claude_code(tmp_path: Path) -> None:
+    def finding(**variables: str) -> dict[str, str]:
+        environment = clean_environment(tmp_path, **variables)
+        with stdio_server(junto_command("doctor", "--json"), environment, tmp_path) as doctor:
             findings = json.loads(doctor.finish()[1])["findings"]
         return next(each for each in findings if each["check"] == "Claude Code")
 
-    assert line(ANTHROPIC_API_KEY="k")["state"] == "ok"
-    assert "ANTHROPIC_API_KEY" in line()["fix"]
-    assert "junto[claude-code]" in line(JUNTO_AGENT_PROGRAM="/no/such/program")["fix"]
-    assert "switched off" in line(JUNTO_AGENT_ENABLED="false")["detail"]
+    assert finding(ANTHROPIC_API_KEY="k")["state"] == "ok"
+    assert "ANTHROPIC_API_KEY" in finding()["fix"]
+    assert "junto[claude-code]" in finding(JUNTO_AGENT_PROGRAM="/no/such/program")["fix"]
+    assert "switched off" in finding(JUNTO_AGENT_ENABLED="false")["detail"]
 
 
-def test_a_wrong_setting_is_named_at_the_start(tmp_path: Path) -> None:
+def test_an_invalid_setting_is_named_at_startup(tmp_path: Path) -> None:
     for variable, value in {
         "JUNTO_AGENT_ALLOWED_TOOLS": "--dangerous",
         "JUNTO_AGENT_USER": "nobody-of-that-name",
     }.items():
         environment = clean_environment(tmp_path, **{variable: value})
-        with child(junto("mcp"), environment, tmp_path) as client:
+        with stdio_server(junto_command("mcp"), environment, tmp_path) as client:
             code, _ = client.finish()
             assert client.process.stderr
-            said = client.process.stderr.read().decode()
+            stderr = client.process.stderr.read().decode()
         assert code == 2
-        assert variable.removeprefix("JUNTO_").lower().replace("agent_", "agent.") in said
+        assert variable.removeprefix("JUNTO_").lower().replace("agent_", "agent.") in stderr

@@ -6,32 +6,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from junto.agent.options import Options, Policy, tool_names
-from junto.app.agent import _policy
+from junto.agent.options import RunOptions, RunPolicy, normalize_tool_names
+from junto.app.agent import _build_policy
 from junto.domain.errors import InvalidInputError, JuntoError, PermissionDeniedError
-from junto.settings import load
-from junto.settings.choices import AgentOption, PermissionMode
+from junto.settings import load_settings
+from junto.settings.enums import AgentOption, PermissionMode
 
-ALL = frozenset(AgentOption)
-CLOSED = ALL - {AgentOption.ALLOWED_TOOLS}
+ALL_OPTIONS = frozenset(AgentOption)
+ALL_BUT_ALLOWED_TOOLS = ALL_OPTIONS - {AgentOption.ALLOWED_TOOLS}
 
 
-def policy(**changes: Any) -> Policy:
-    given: dict[str, Any] = {"defaults": Options(), "open": CLOSED, "models": {}}
-    return Policy(**given | changes)
+def policy(**changes: Any) -> RunPolicy:
+    fields: dict[str, Any] = {
+        "defaults": RunOptions(),
+        "overridable": ALL_BUT_ALLOWED_TOOLS,
+        "model_aliases": {},
+    }
+    return RunPolicy(**fields | changes)
 
 
 @pytest.mark.feature("F130", "F249")
-def test_what_a_call_leaves_out_is_as_the_operator_says() -> None:
-    defaults = Options(model="opus", max_turns=3, max_messages=7)
+def test_omitted_options_use_the_operators_defaults() -> None:
+    defaults = RunOptions(model="opus", max_turns=3, max_messages=7)
 
-    options = policy(defaults=defaults).options({AgentOption.MAX_TURNS: 5})
+    options = policy(defaults=defaults).resolve_options({AgentOption.MAX_TURNS: 5})
 
     assert (options.model, options.max_turns, options.max_messages) == ("opus", 5, 7)
 
 
 @pytest.mark.feature("F235")
-def test_every_default_has_a_variable_and_a_call_beats_it(tmp_path: Path) -> None:
+def test_every_default_has_a_variable_and_can_be_overridden_by_a_call(tmp_path: Path) -> None:
     variables = {
         "JUNTO_AGENT_CWD": str(tmp_path),
         "JUNTO_AGENT_MODEL": "opus",
@@ -44,7 +48,7 @@ def test_every_default_has_a_variable_and_a_call_beats_it(tmp_path: Path) -> Non
         "JUNTO_AGENT_ALLOWED_TOOLS": "Read,Grep",
         "JUNTO_AGENT_DISALLOWED_TOOLS": "Bash",
     }
-    wishes = {
+    overrides = {
         AgentOption.CWD: "deep",
         AgentOption.MODEL: "haiku",
         AgentOption.PERMISSION_MODE: PermissionMode.PLAN,
@@ -55,31 +59,33 @@ def test_every_default_has_a_variable_and_a_call_beats_it(tmp_path: Path) -> Non
         AgentOption.MAX_BUDGET_USD: 0.5,
         AgentOption.ALLOWED_TOOLS: ("Read",),
     }
-    settings = load(environment=variables, home=tmp_path, directory=tmp_path).settings
-    operator = replace(_policy(settings), open=ALL)
+    settings = load_settings(
+        environment=variables, home_dir=tmp_path, working_dir=tmp_path
+    ).settings
+    run_policy = replace(_build_policy(settings), overridable=ALL_OPTIONS)
 
-    defaults, called = operator.options({}), operator.options(wishes)
+    defaults, overridden = run_policy.resolve_options({}), run_policy.resolve_options(overrides)
 
-    assert defaults == Options(
+    assert defaults == RunOptions(
         cwd=str(tmp_path),
         model="opus",
         permission_mode=PermissionMode.ACCEPT_EDITS,
         max_turns=3,
         max_messages=7,
         include_system_messages=False,
-        seconds=60,
+        timeout_seconds=60,
         max_budget_usd=1.5,
         allowed_tools=("Read", "Grep"),
         disallowed_tools=("Bash",),
     )
-    assert called == Options(
+    assert overridden == RunOptions(
         cwd="deep",
         model="haiku",
         permission_mode=PermissionMode.PLAN,
         max_turns=1,
         max_messages=2,
         include_system_messages=True,
-        seconds=5,
+        timeout_seconds=5,
         max_budget_usd=0.5,
         allowed_tools=("Read",),
         disallowed_tools=("Bash",),
@@ -87,82 +93,88 @@ def test_every_default_has_a_variable_and_a_call_beats_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", [each for each in AgentOption if each != "allowedTools"])
-def test_what_is_not_open_cannot_be_set(name: AgentOption) -> None:
+def test_an_option_that_is_not_overridable_is_rejected(name: AgentOption) -> None:
     with pytest.raises(PermissionDeniedError, match=r"agent\.overrides"):
-        policy(open=frozenset()).options({name: 1})
+        policy(overridable=frozenset()).resolve_options({name: 1})
 
 
 @pytest.mark.parametrize(
-    ("configured", "wanted"),
+    ("configured", "requested"),
     [
         (PermissionMode.PLAN, PermissionMode.DEFAULT),
         (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS),
         (PermissionMode.ACCEPT_EDITS, PermissionMode.BYPASS),
     ],
 )
-def test_no_call_goes_further_than_the_operator(
-    configured: PermissionMode, wanted: PermissionMode
+def test_a_call_cannot_exceed_the_operators_permission_mode(
+    configured: PermissionMode, requested: PermissionMode
 ) -> None:
-    narrow = policy(defaults=Options(permission_mode=configured))
+    run_policy = policy(defaults=RunOptions(permission_mode=configured))
 
     with pytest.raises(PermissionDeniedError, match="goes further"):
-        narrow.options({AgentOption.PERMISSION_MODE: wanted})
+        run_policy.resolve_options({AgentOption.PERMISSION_MODE: requested})
 
-    plan = narrow.options({AgentOption.PERMISSION_MODE: PermissionMode.PLAN})
-    assert plan.permission_mode is PermissionMode.PLAN
+    options = run_policy.resolve_options({AgentOption.PERMISSION_MODE: PermissionMode.PLAN})
+    assert options.permission_mode is PermissionMode.PLAN
 
 
-def test_root_bypasses_only_as_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    wish = {AgentOption.PERMISSION_MODE: PermissionMode.BYPASS}
+def test_root_may_bypass_permissions_only_as_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    bypass = {AgentOption.PERMISSION_MODE: PermissionMode.BYPASS}
     monkeypatch.setattr("os.geteuid", lambda: 0)
 
     with pytest.raises(PermissionDeniedError, match=r"agent\.user"):
-        policy(bypass=True).options(wish)
+        policy(allow_bypass=True).resolve_options(bypass)
 
-    allowed = [policy(bypass=True, other_user=True).options(wish)]
+    allowed = [policy(allow_bypass=True, has_other_user=True).resolve_options(bypass)]
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    allowed.append(policy(bypass=True).options(wish))
+    allowed.append(policy(allow_bypass=True).resolve_options(bypass))
     assert {each.permission_mode for each in allowed} == {PermissionMode.BYPASS}
 
 
 @pytest.mark.feature("F136", "F139")
-def test_limits_can_be_lowered_and_not_raised() -> None:
-    held = policy(defaults=Options(seconds=60, max_budget_usd=1.0))
+def test_limits_can_be_lowered_but_not_raised() -> None:
+    run_policy = policy(defaults=RunOptions(timeout_seconds=60, max_budget_usd=1.0))
 
-    lower = held.options({AgentOption.TIMEOUT_MS: 5000, AgentOption.MAX_BUDGET_USD: 0.5})
+    options = run_policy.resolve_options(
+        {AgentOption.TIMEOUT_MS: 5000, AgentOption.MAX_BUDGET_USD: 0.5}
+    )
 
-    assert (lower.seconds, lower.max_budget_usd) == (5.0, 0.5)
+    assert (options.timeout_seconds, options.max_budget_usd) == (5.0, 0.5)
     with pytest.raises(InvalidInputError, match=r"agent\.time_limit"):
-        held.options({AgentOption.TIMEOUT_MS: 60_001})
+        run_policy.resolve_options({AgentOption.TIMEOUT_MS: 60_001})
     with pytest.raises(InvalidInputError, match=r"agent\.max_budget"):
-        held.options({AgentOption.MAX_BUDGET_USD: 1.01})
+        run_policy.resolve_options({AgentOption.MAX_BUDGET_USD: 1.01})
 
 
-def test_tools_may_be_named_in_any_case_and_only_less_allowed() -> None:
-    held = policy(defaults=Options(allowed_tools=("bash", "read")))
+def test_tool_names_ignore_case_and_a_call_can_only_narrow_the_allowed_ones() -> None:
+    run_policy = policy(defaults=RunOptions(allowed_tools=("bash", "read")))
 
-    options = held.options(
+    options = run_policy.resolve_options(
         {AgentOption.ALLOWED_TOOLS: ("BASH",), AgentOption.DISALLOWED_TOOLS: ("webfetch",)}
     )
 
     assert options.allowed_tools == ("Bash",)
     assert options.disallowed_tools == ("WebFetch",)
     with pytest.raises(PermissionDeniedError, match=r"agent\.allowed_tools"):
-        held.options({AgentOption.ALLOWED_TOOLS: ("Write",)})
-    more = policy(open=ALL).options({AgentOption.ALLOWED_TOOLS: ("write",)})
-    assert more.allowed_tools == ("Write",)
+        run_policy.resolve_options({AgentOption.ALLOWED_TOOLS: ("Write",)})
+    widened = policy(overridable=ALL_OPTIONS).resolve_options(
+        {AgentOption.ALLOWED_TOOLS: ("write",)}
+    )
+    assert widened.allowed_tools == ("Write",)
 
 
-def test_the_operators_bans_stay() -> None:
-    held = policy(defaults=Options(disallowed_tools=("Bash",)))
+def test_a_call_cannot_re_enable_the_operators_disallowed_tools() -> None:
+    run_policy = policy(defaults=RunOptions(disallowed_tools=("Bash",)))
 
-    options = held.options({AgentOption.DISALLOWED_TOOLS: ("Edit",)})
+    options = run_policy.resolve_options({AgentOption.DISALLOWED_TOOLS: ("Edit",)})
 
     assert options.disallowed_tools == ("Bash", "Edit")
 
 
-def test_names_of_tools() -> None:
-    assert tool_names(["read", "READ", " Bash(git *) ", "mcp__junto__chat", "NewTool"]) == (
+def test_tool_names_are_normalized_and_deduplicated() -> None:
+    assert normalize_tool_names(
+        ["read", "READ", " Bash(git *) ", "mcp__junto__chat", "NewTool"]
+    ) == (
         "Read",
         "Bash(git *)",
         "mcp__junto__chat",
@@ -171,22 +183,22 @@ def test_names_of_tools() -> None:
 
 
 @given(st.text())
-def test_no_name_of_a_tool_is_taken_for_two_or_for_a_flag(name: str) -> None:
+def test_no_tool_name_is_parsed_as_two_names_or_as_a_flag(name: str) -> None:
     try:
-        [spelt] = tool_names([name])
+        [normalized] = normalize_tool_names([name])
     except JuntoError:
         return
 
-    assert "," not in spelt
-    assert not spelt.startswith("-")
-    assert spelt.count("(") <= 1
-    assert not any(ord(character) < 32 for character in spelt)
+    assert "," not in normalized
+    assert not normalized.startswith("-")
+    assert normalized.count("(") <= 1
+    assert not any(ord(character) < 32 for character in normalized)
 
 
 @given(st.text())
-def test_no_name_of_a_model_is_taken_for_a_flag(name: str) -> None:
+def test_no_model_name_is_parsed_as_a_flag(name: str) -> None:
     try:
-        options = policy().options({AgentOption.MODEL: name})
+        options = policy().resolve_options({AgentOption.MODEL: name})
     except InvalidInputError:
         return
 

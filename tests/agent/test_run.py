@@ -1,4 +1,4 @@
-"""How a run ends when the SDK's client behaves oddly."""
+"""How a run ends when the SDK's client misbehaves."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -6,39 +6,39 @@ from typing import Any
 
 import pytest
 
-from junto.agent.course import Course
-from junto.agent.run import Curfew, Ending, Permission, Run
+from junto.agent.run import EndReason, Permission, Run, StopRequest
+from junto.agent.run_state import RunState
 from junto.domain.sessions import Session
 
 SESSION = Session(id="s", owner="me", cwd="/", cost=0, created=1, updated=1)
 
 
-class Silent:
-    """Listens to nothing, and agrees to nothing."""
+class SilentListener:
+    """Ignores all events and grants no permission."""
 
-    def notes(self, note: str) -> None: ...
-    def says(self, words: str) -> None: ...
-    def tells(self, facts: Mapping[str, Any]) -> None: ...
-    def uses(self, usage: Mapping[str, Any]) -> None: ...
-    def keeps(self, facts: Mapping[str, Any]) -> None: ...
-    def listens(self, take: Any) -> None: ...
-    async def permits(self, _question: str) -> Permission:
-        return Permission.NOBODY
+    def on_status(self, status: str) -> None: ...
+    def on_text(self, text: str) -> None: ...
+    def on_message(self, message: Mapping[str, Any]) -> None: ...
+    def on_usage(self, usage: Mapping[str, Any]) -> None: ...
+    def on_partial(self, result: Mapping[str, Any]) -> None: ...
+    def set_inbox(self, inbox: Any) -> None: ...
+    async def ask_permission(self, _question: str) -> Permission:
+        return Permission.UNAVAILABLE
 
 
-class Odd:
-    """A client that fails so often before it goes on, and then ends or fails for ever."""
+class FlakyClient:
+    """Fails `failures` reads, then ends its stream normally; or fails every read."""
 
-    def __init__(self, failures: int, *, ends: bool) -> None:
-        self.failures, self.ends, self.asked = failures, ends, 0
+    def __init__(self, failures: int, *, recovers: bool) -> None:
+        self.failures, self.recovers, self.reads = failures, recovers, 0
 
     async def query(self, prompt: AsyncIterator[dict[str, Any]]) -> None:
         async for _ in prompt:
             pass
 
     async def receive_messages(self) -> AsyncIterator[Any]:
-        self.asked += 1
-        if self.asked <= self.failures or not self.ends:
+        self.reads += 1
+        if self.reads <= self.failures or not self.recovers:
             raise ValueError("nobody understands this message")
         yield "one"
 
@@ -46,11 +46,17 @@ class Odd:
 
 
 @pytest.mark.feature("F249")
-@pytest.mark.parametrize("client", [Odd(3, ends=True), Odd(0, ends=False)], ids=["mends", "never"])
-async def test_what_cannot_be_parsed_does_not_end_a_run_and_an_end_does(client: Odd) -> None:
-    run = Run(content=[], course=Course(1, True, str), voice=Silent(), session=SESSION)  # noqa: FBT003
+@pytest.mark.parametrize(
+    "client",
+    [FlakyClient(3, recovers=True), FlakyClient(0, recovers=False)],
+    ids=["recovers", "never recovers"],
+)
+async def test_a_run_ends_when_the_stream_ends_or_keeps_failing(
+    client: FlakyClient,
+) -> None:
+    run = Run(content=[], state=RunState(1, True, str), listener=SilentListener(), session=SESSION)  # noqa: FBT003
 
     async with asyncio.timeout(10):
-        assert await run.driven(client, Curfew()) is Ending.DONE
+        assert await run.drive(client, StopRequest()) is EndReason.COMPLETED
 
-    assert client.asked == (4 if client.ends else 100)
+    assert client.reads == (4 if client.recovers else 100)

@@ -3,67 +3,68 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from junto.agent.places import Places
-from junto.domain.errors import NoRoomError
+from junto.agent.run_queue import RunQueue
+from junto.domain.errors import CapacityExceededError
+from tests.event_loop import yield_to_tasks
 
 
-async def test_whoever_waits_knows_how_many_are_before() -> None:
-    places, told = Places(1, 10), dict[str, list[int]]()
+async def test_waiting_runs_are_notified_of_their_position() -> None:
+    queue, positions = RunQueue(1, 10), dict[str, list[int]]()
     order = list[str]()
 
-    async def one(name: str) -> None:
-        async with places.taken(told.setdefault(name, []).append):
+    async def run(name: str) -> None:
+        async with queue.acquire_slot(positions.setdefault(name, []).append):
             order.append(name)
-            await asyncio.sleep(0)  # lets the others in front of the door
+            await yield_to_tasks()  # lets the others join the queue
 
-    await asyncio.gather(*(one(name) for name in "abcd"))
+    await asyncio.gather(*(run(name) for name in "abcd"))
 
     assert order == ["a", "b", "c", "d"]
-    assert told == {"a": [], "b": [1], "c": [2, 1], "d": [3, 2, 1]}
-    assert places.free == 1
+    assert positions == {"a": [], "b": [1], "c": [2, 1], "d": [3, 2, 1]}
+    assert queue.free_slots == 1
 
 
 @pytest.mark.feature("F145")
-async def test_too_many_are_sent_away() -> None:
-    places = Places(1, 0)
-    async with places.taken(lambda _: None):
-        with pytest.raises(NoRoomError, match="waiting"):
-            async with places.taken(lambda _: None):
+async def test_a_full_queue_rejects_further_runs() -> None:
+    queue = RunQueue(1, 0)
+    async with queue.acquire_slot(lambda _: None):
+        with pytest.raises(CapacityExceededError, match="waiting"):
+            async with queue.acquire_slot(lambda _: None):
                 pass
 
 
-async def test_whoever_gives_up_leaves_the_queue_and_takes_no_place() -> None:
-    places, told = Places(1, 10), list[int]()
+async def test_a_cancelled_waiter_leaves_the_queue_without_taking_a_slot() -> None:
+    queue, positions = RunQueue(1, 10), list[int]()
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(places.taken(lambda _: None))
+        await stack.enter_async_context(queue.acquire_slot(lambda _: None))
 
         async def wait() -> None:
-            async with places.taken(told.append):
+            async with queue.acquire_slot(positions.append):
                 pass
 
         first, second = asyncio.create_task(wait()), asyncio.create_task(wait())
-        await asyncio.sleep(0)
+        await yield_to_tasks()
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        assert told == [1, 2, 1]
+        assert positions == [1, 2, 1]
     await second
 
-    assert places.free == 1
+    assert queue.free_slots == 1
 
 
-async def test_a_place_that_comes_too_late_goes_to_the_next() -> None:
-    places = Places(1, 10)
+async def test_a_slot_granted_to_a_cancelled_waiter_goes_to_the_next() -> None:
+    queue = RunQueue(1, 10)
     stack = AsyncExitStack()
-    await stack.enter_async_context(places.taken(lambda _: None))
+    await stack.enter_async_context(queue.acquire_slot(lambda _: None))
 
     async def wait() -> str:
-        async with places.taken(lambda _: None):
+        async with queue.acquire_slot(lambda _: None):
             return "served"
 
     first, second = asyncio.create_task(wait()), asyncio.create_task(wait())
-    await asyncio.sleep(0)
-    await stack.aclose()  # the first has it from now on
+    await yield_to_tasks()
+    await stack.aclose()  # grants the slot to the first
     first.cancel()
 
     assert await second == "served"
-    assert places.free == 1
+    assert queue.free_slots == 1

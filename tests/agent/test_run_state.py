@@ -2,88 +2,88 @@ from typing import Any
 
 import pytest
 
-from junto.agent.bundles import bundle, failure
-from junto.agent.course import Course, shortened
-from junto.agent.summaries import doing, doings
+from junto.agent.activity import describe_tool_call, iter_activities
+from junto.agent.results import build_result, build_result_error
+from junto.agent.run_state import RunState, redact_and_truncate
 
 
-def as_it_is(text: str) -> str:
+def return_unchanged(text: str) -> str:
     return text
 
 
-def course(keep: int = 100, *, system: bool = True) -> Course:
-    return Course(keep, system, as_it_is)
+def run_state(max_messages: int = 100, *, include_system: bool = True) -> RunState:
+    return RunState(max_messages, include_system, return_unchanged)
 
 
-def idle(state: str = "idle") -> dict[str, Any]:
+def session_state(state: str = "idle") -> dict[str, Any]:
     return {"type": "system", "subtype": "session_state_changed", "state": state}
 
 
-def result(**more: Any) -> dict[str, Any]:
-    return {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, **more}
+def result_message(**fields: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, **fields}
 
 
-def replay(uuid: str) -> dict[str, Any]:
+def replay_message(uuid: str) -> dict[str, Any]:
     return {"type": "user", "uuid": uuid, "isReplay": True}
 
 
-def test_it_is_over_when_all_that_was_said_is_answered() -> None:
-    run = course()
-    run.expects("a")
-    for message in (idle("running"), replay("a"), result()):
-        run.hears(message)
-        assert not run.over
-    run.hears(idle())
+def test_a_run_is_complete_when_every_message_is_answered() -> None:
+    run = run_state()
+    run.expect_message("a")
+    for message in (session_state("running"), replay_message("a"), result_message()):
+        run.receive(message)
+        assert not run.is_complete
+    run.receive(session_state())
 
-    assert run.over
+    assert run.is_complete
 
 
-def test_what_is_sent_at_the_last_moment_is_waited_for() -> None:
-    run = course()
-    run.expects("a")
-    run.hears(replay("a"))
-    run.expects("b")  # while what follows is on its way to us
-    run.hears(result())
-    run.hears(idle())
-    assert not run.over
+def test_a_message_sent_just_before_the_end_is_waited_for() -> None:
+    run = run_state()
+    run.expect_message("a")
+    run.receive(replay_message("a"))
+    run.expect_message("b")  # while the result of a is on its way
+    run.receive(result_message())
+    run.receive(session_state())
+    assert not run.is_complete
 
-    run.hears(replay("b"))
-    assert not run.over  # what it said of itself was before that
-    for message in (idle("running"), result(num_turns=2), idle()):
-        run.hears(message)
+    run.receive(replay_message("b"))
+    assert not run.is_complete  # the idle state was reported before b
+    for message in (session_state("running"), result_message(num_turns=2), session_state()):
+        run.receive(message)
 
-    assert run.over
-    assert run.turns == 3
+    assert run.is_complete
+    assert run.turn_count == 3
 
 
 def test_only_the_last_messages_are_kept_and_all_are_counted() -> None:
-    run = course(2, system=False)
-    for message in ({"type": "system", "subtype": "init"}, {"type": "assistant"}, result()):
-        assert run.hears(message) is not None
-    run.hears({"type": "control_request"})
+    run = run_state(2, include_system=False)
+    for message in ({"type": "system", "subtype": "init"}, {"type": "assistant"}, result_message()):
+        assert run.receive(message) is not None
+    run.receive({"type": "control_request"})
 
-    ended = bundle(run, "s", 1.5)
+    summary = build_result(run, "s", 1.5)
 
-    assert [each["type"] for each in ended.messages] == ["assistant", "result"]
-    assert (ended.message_count, ended.truncated) == (3, True)
+    assert [each["type"] for each in summary.messages] == ["assistant", "result"]
+    assert (summary.message_count, summary.truncated) == (3, True)
 
 
-def test_nothing_is_told_that_is_secret_or_has_no_end() -> None:
-    told = shortened(
+def test_secrets_are_redacted_and_long_texts_truncated() -> None:
+    redacted = redact_and_truncate(
         {"a": ["secret", 1, {"b": "x" * 30}], "c": None},
         lambda text: text.replace("secret", "•"),
         10,
     )
 
-    assert told == {"a": ["•", 1, {"b": "x" * 10 + " … (30 characters)"}], "c": None}
+    assert redacted == {"a": ["•", 1, {"b": "x" * 10 + " … (30 characters)"}], "c": None}
 
 
-def test_what_was_used_is_summed_over_models() -> None:
-    run = course()
-    used = {"inputTokens": 3, "outputTokens": 4, "cacheReadInputTokens": 5}
-    run.hears(result(modelUsage={"a": used, "b": used}, total_cost_usd=0.25))
+def test_usage_is_summed_over_models() -> None:
+    run = run_state()
+    usage = {"inputTokens": 3, "outputTokens": 4, "cacheReadInputTokens": 5}
+    run.receive(result_message(modelUsage={"a": usage, "b": usage}, total_cost_usd=0.25))
 
-    assert bundle(run, "s", 0).usage == {
+    assert build_result(run, "s", 0).usage == {
         "inputTokens": 6,
         "outputTokens": 8,
         "cacheReadTokens": 10,
@@ -94,7 +94,7 @@ def test_what_was_used_is_summed_over_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "code", "says"),
+    ("fields", "code", "phrase"),
     [
         ({"subtype": "error_max_turns"}, "ExecutionError", "maxTurns"),
         ({"subtype": "error_max_budget_usd"}, "BudgetExceeded", "maxBudgetUsd"),
@@ -108,24 +108,26 @@ def test_what_was_used_is_summed_over_models() -> None:
         ({"is_error": True, "errors": ["one", "two"]}, "ExecutionError", "one; two"),
     ],
 )
-def test_each_way_of_failing_has_its_sentence(ended: dict[str, Any], code: str, says: str) -> None:
-    error = failure(result(**ended), "")
+def test_each_failure_has_its_code_and_message(
+    fields: dict[str, Any], code: str, phrase: str
+) -> None:
+    error = build_result_error(result_message(**fields), "")
 
     assert error
     assert error.code == code
-    assert says in error.message
+    assert phrase in error.message
 
 
-def test_a_program_that_just_ends_is_told_by_its_complaint() -> None:
-    error = failure({}, "warming up\nsegmentation fault\n")
+def test_an_exit_without_a_result_is_reported_with_the_last_line_of_stderr() -> None:
+    error = build_result_error({}, "warming up\nsegmentation fault\n")
 
     assert error
     assert error.message == "Claude Code failed: segmentation fault"
-    assert failure(result(), "") is None
+    assert build_result_error(result_message(), "") is None
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "words"),
+    ("tool", "arguments", "description"),
     [
         ("Edit", {"file_path": "/w/src/app.py"}, "editing src/app.py"),
         ("Read", {"file_path": "/etc/hosts"}, "reading /etc/hosts"),
@@ -140,17 +142,22 @@ def test_a_program_that_just_ends_is_told_by_its_complaint() -> None:
         ("NewTool", {}, "using NewTool"),
     ],
 )
-def test_what_it_does_is_said_in_a_line(tool: str, given: dict[str, Any], words: str) -> None:
-    assert doing(tool, given, "/w") == words
+def test_a_tool_call_is_described_in_one_line(
+    tool: str, arguments: dict[str, Any], description: str
+) -> None:
+    assert describe_tool_call(tool, arguments, "/w") == description
 
 
-def test_a_message_may_say_several_things_or_none() -> None:
-    uses = [
+def test_a_message_has_several_activities_or_none() -> None:
+    tool_uses = [
         {"type": "tool_use", "name": name, "input": {"file_path": f"/w/{name}"}}
         for name in ("Read", "Write")
     ]
-    both = {"type": "assistant", "message": {"content": [{"type": "text", "text": "…"}, *uses]}}
+    message = {
+        "type": "assistant",
+        "message": {"content": [{"type": "text", "text": "…"}, *tool_uses]},
+    }
 
-    assert list(doings(both, "/w")) == ["reading Read", "writing Write"]
-    assert list(doings({"type": "system", "subtype": "api_retry"}, "/w"))
-    assert list(doings({"type": "user"}, "/w")) == []
+    assert list(iter_activities(message, "/w")) == ["reading Read", "writing Write"]
+    assert list(iter_activities({"type": "system", "subtype": "api_retry"}, "/w"))
+    assert list(iter_activities({"type": "user"}, "/w")) == []

@@ -5,37 +5,43 @@ from typing import Any, cast
 
 import pytest
 
-from junto.agent import service
-from junto.agent.places import Places
-from junto.agent.run import Curfew, Ending, Order
-from junto.agent.service import Agent
+from junto.agent.run import AgentRequest, EndReason, StopRequest
+from junto.agent.run_queue import RunQueue
+from junto.agent.service import AgentService
 from junto.domain.errors import InvalidInputError
 from junto.domain.sessions import Session
-from junto.storage.lazily import Lazily
-from junto.storage.sqlite.database import Database
+from junto.runtime.lazy import Lazy
+from junto.storage.sqlite.database import SqliteDatabase
 from junto.storage.sqlite.sessions import SqliteSessions
 from junto.telemetry.metrics import Metrics
 
-ID = "5f0c1c1e-0d5f-4a39-9d1b-3f9b6a6f2a01"
-ORDER = Order(owner="me", content=[], session=ID)
+SESSION_ID = "5f0c1c1e-0d5f-4a39-9d1b-3f9b6a6f2a01"
+REQUEST = AgentRequest(owner="me", content=[], session_id=SESSION_ID)
 
 
-async def test_a_run_whose_session_was_taken_must_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_HELD", 0.06)
+async def test_a_run_that_loses_its_session_lease_is_stopped() -> None:
     async with AsyncExitStack() as stack:
-        store = SqliteSessions(Lazily(lambda: Database.opened(None), stack))
-        await store.begin(Session(id=ID, owner="me", cwd="/", cost=0, created=1, updated=1))
-        nowhere = cast("Any", None)
-        agent = Agent(house=nowhere, store=store, places=Places(1, 1), metrics=Metrics())
-        curfew = Curfew()
-        async with agent._held(ORDER, curfew):
+        store = SqliteSessions(Lazy(lambda: SqliteDatabase.open(None), stack))
+        await store.save(Session(id=SESSION_ID, owner="me", cwd="/", cost=0, created=1, updated=1))
+        unused = cast("Any", None)
+        agent = AgentService(
+            launcher=unused,
+            store=store,
+            queue=RunQueue(1, 1),
+            metrics=Metrics(),
+            lease_seconds=0.06,
+        )
+        stop_request = StopRequest()
+        async with agent._lease_session(REQUEST, stop_request):
             with pytest.raises(InvalidInputError, match="at work already"):
-                async with agent._held(ORDER, Curfew()):
+                async with agent._lease_session(REQUEST, StopRequest()):
                     pass
-            later = time.time() + 1000  # as if nothing had been heard of us till then
-            assert await store.hold(ID, "another", later + 1000, later)
+            later = time.time() + 1000  # as if our lease had expired by then
+            assert await store.acquire_lease(SESSION_ID, "another", later + 1000, later)
             async with asyncio.timeout(10):
-                await curfew.stop.wait()
+                await stop_request.event.wait()
 
-        assert curfew.ending is Ending.TAKEN
-        assert not await store.hold(ID, "me again", later, later)  # we let go of nothing of theirs
+        assert stop_request.reason is EndReason.LEASE_LOST
+        assert not await store.acquire_lease(
+            SESSION_ID, "me again", later, later
+        )  # we did not release the other's lease

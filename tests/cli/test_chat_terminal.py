@@ -1,22 +1,22 @@
-"""An answer is broken between words, wherever the pieces end in which it comes."""
+"""An answer is wrapped between words, no matter how its stream is split into chunks."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from junto.cli.flowing import Flow
-from junto.cli.writing import width, wrapped
+from junto.cli.chat_terminal import StreamWrapper
+from junto.cli.terminal_text import display_width, wrap_text
 
 PROSE = "The sky appears blue because of a process called Rayleigh scattering."
 
 
-def flowed(room: int, *pieces: str) -> str:
-    flow = Flow(room)
-    return "".join(map(flow.takes, pieces)) + flow.rest()
+def wrap_stream(width: int, *chunks: str) -> str:
+    wrapper = StreamWrapper(width)
+    return "".join(map(wrapper.feed, chunks)) + wrapper.flush()
 
 
-def test_prose_is_broken_between_words() -> None:
-    assert flowed(30, PROSE) == (
+def test_prose_is_wrapped_between_words() -> None:
+    assert wrap_stream(30, PROSE) == (
         "The sky appears blue because\nof a process called Rayleigh\nscattering."
     )
 
@@ -31,12 +31,12 @@ def test_prose_is_broken_between_words() -> None:
         "short\n\nlines  with   blanks",
     ],
 )
-def test_code_tables_and_what_fits_stay_as_they_are(text: str) -> None:
-    assert flowed(40, text) == text
+def test_code_tables_long_words_and_short_lines_are_unchanged(text: str) -> None:
+    assert wrap_stream(40, text) == text
 
 
-def test_prose_after_code_is_broken_again() -> None:
-    assert flowed(30, f"```\n{PROSE}\n```\n{PROSE}").split("\n")[2:] == [
+def test_prose_after_code_is_wrapped_again() -> None:
+    assert wrap_stream(30, f"```\n{PROSE}\n```\n{PROSE}").split("\n")[2:] == [
         "```",
         "The sky appears blue because",
         "of a process called Rayleigh",
@@ -44,10 +44,10 @@ def test_prose_after_code_is_broken_again() -> None:
     ]
 
 
-def test_a_word_is_written_as_soon_as_it_is_whole() -> None:
-    flow = Flow(80)
+def test_a_word_is_written_as_soon_as_it_is_complete() -> None:
+    wrapper = StreamWrapper(80)
 
-    assert [flow.takes(piece) for piece in ("Why", " is", " the s", "ky?", "\n")] == [
+    assert [wrapper.feed(chunk) for chunk in ("Why", " is", " the s", "ky?", "\n")] == [
         "",
         "Why",
         " is the",
@@ -57,44 +57,40 @@ def test_a_word_is_written_as_soon_as_it_is_whole() -> None:
 
 
 @given(st.lists(st.text("ab天 \n`|", max_size=12), max_size=12), st.integers(8, 40))
-def test_it_does_not_matter_in_which_pieces_a_text_comes(pieces: list[str], room: int) -> None:
-    assert flowed(room, *pieces) == flowed(room, "".join(pieces))
+def test_wrapping_does_not_depend_on_how_the_stream_is_split(chunks: list[str], width: int) -> None:
+    assert wrap_stream(width, *chunks) == wrap_stream(width, "".join(chunks))
 
 
 @given(st.text("abc \n", max_size=200), st.integers(8, 40))
-def test_nothing_but_blanks_and_ends_of_lines_is_changed(text: str, room: int) -> None:
-    assert flowed(room, text).split() == text.split()
+def test_only_whitespace_is_changed(text: str, width: int) -> None:
+    assert wrap_stream(width, text).split() == text.split()
 
 
 @given(st.lists(st.text("ab天", min_size=1, max_size=8), min_size=1), st.integers(20, 60))
-def test_no_line_is_wider_than_the_terminal_if_its_words_are_not(
-    words: list[str], room: int
-) -> None:
+def test_no_line_is_wider_than_the_terminal_unless_a_word_is(words: list[str], width: int) -> None:
     text = " ".join(words)
 
-    assert max(map(width, flowed(room, text).split("\n"))) <= room
-    assert max(map(width, wrapped(text, room).split("\n"))) <= room
-    assert flowed(room, text).replace("\n", "").replace(" ", "") == text.replace(" ", "")
-    assert wrapped(text, None) == text
+    assert max(map(display_width, wrap_stream(width, text).split("\n"))) <= width
+    assert max(map(display_width, wrap_text(text, width).split("\n"))) <= width
+    assert wrap_stream(width, text).replace("\n", "").replace(" ", "") == text.replace(" ", "")
+    assert wrap_text(text, None) == text
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=8), min_size=1), st.integers(20, 60))
-def test_words_come_to_the_same_lines_at_once_and_piece_by_piece(
-    words: list[str], room: int
-) -> None:
+def test_a_stream_is_wrapped_like_the_whole_text(words: list[str], width: int) -> None:
     text = " ".join(words)
 
-    assert wrapped(text, room) == flowed(room, text)
+    assert wrap_text(text, width) == wrap_stream(width, text)
 
 
-def test_a_language_without_blanks_is_written_as_it_comes() -> None:
-    flow = Flow(8)
+def test_text_without_spaces_is_written_immediately() -> None:
+    wrapper = StreamWrapper(8)
 
-    pieces = [flow.takes(each) for each in "天空為何是藍"]
+    chunks = [wrapper.feed(character) for character in "天空為何是藍"]
 
-    assert pieces == ["天", "空", "為", "何", "\n是", "藍"]
-    assert flow.takes(" so ") == " so"
+    assert chunks == ["天", "空", "為", "何", "\n是", "藍"]
+    assert wrapper.feed(" so ") == " so"
 
 
-def test_a_line_that_is_set_to_the_right_stays_there() -> None:
-    assert wrapped("    one two three", 12) == "    one two\n    three"
+def test_wrapped_lines_keep_their_indentation() -> None:
+    assert wrap_text("    one two three", 12) == "    one two\n    three"

@@ -1,4 +1,4 @@
-"""Completion in a real bash, and what the other shells are answered."""
+"""Completion in a real bash, and the answers that zsh and fish get."""
 
 import json
 import os
@@ -12,45 +12,45 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_conversation import Typist
-from tests.clients import SECONDS, Json, clean_environment, junto
+from tests.cli.test_conversations import TerminalSession
+from tests.clients import TIMEOUT_SECONDS, Json, clean_environment, junto_command
 
 MODELS = json.dumps([{"id": "qwen:7b", "baseUrl": "http://127.0.0.1:9", "apiKey": "k"}])
-IDS = ("aaaa1111", "aaab2222")
+CONVERSATION_IDS = ("aaaa1111", "aaab2222")
 
 
 @dataclass(frozen=True)
 class Shell:
-    """Somebody's bash, in which `junto` is completed."""
+    """A bash in which `junto` is completed."""
 
     home: Path
     script: Path
     environment: dict[str, str]
 
-    def having(self, **variables: str) -> "Shell":
+    def with_variables(self, **variables: str) -> "Shell":
         return replace(self, environment=self.environment | variables)
 
-    def ran(self, script: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, script: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             ["bash", "--norc", "-c", script],
             env=self.environment,
             cwd=self.home / "work",
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
 
-    def offers(self, line: str) -> list[str]:
-        """Return what is offered at the end of `line`, one word after the other."""
-        done = self.ran(
+    def complete(self, line: str) -> list[str]:
+        """Return the completions offered at the end of `line`."""
+        result = self.run(
             f". {self.script}\n"
             'compopt() { echo "(compopt $*)"; }\n'
             f"COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}\n"
             '_junto_completion junto; printf "%s\\n" "${COMPREPLY[@]}"'
         )
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout.split("\n")[:-1] if result.stdout.strip() else []
 
     def files(self) -> set[Path]:
         return set(self.home.rglob("*"))
@@ -59,7 +59,7 @@ class Shell:
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("script") / "junto.bash"
-    path.write_bytes(subprocess.check_output(junto("completion", "bash")))
+    path.write_bytes(subprocess.check_output(junto_command("completion", "bash")))
     return path
 
 
@@ -71,24 +71,30 @@ def shell(tmp_path: Path, script: Path) -> Shell:
     program = folder / "junto"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W error -m junto "$@"\n')
     program.chmod(0o755)
-    found = clean_environment(tmp_path, JUNTO_MODELS=MODELS, TERM="xterm")
-    return Shell(tmp_path, script, found | {"PATH": f"{folder}:{os.environ['PATH']}"})
+    environment = clean_environment(tmp_path, JUNTO_MODELS=MODELS, TERM="xterm")
+    return Shell(tmp_path, script, environment | {"PATH": f"{folder}:{os.environ['PATH']}"})
 
 
 @pytest.fixture
-def talkative(shell: Shell) -> Shell:
-    """Return a shell whose user has talked already."""
-    said: Json = {"role": "user", "parts": [{"kind": "text", "text": "Hi"}], "at": 1.0}
-    line: Json = {"model": "m", "system": None, "settings": {}, "models": ["m"], "status": "active"}
-    line |= {"parent": None, "inherited": 0, "created": 1.0}
-    line |= {"messages": [said | dict.fromkeys(("model", "provider", "usage", "cost"))]}
-    facts = [
-        line | {"id": id_, "title": f"About {id_},\twith: colon", "updated": float(number)}
-        for number, id_ in enumerate(IDS)
+def shell_with_conversations(shell: Shell) -> Shell:
+    """Return a shell whose user has two conversations."""
+    message: Json = {"role": "user", "parts": [{"kind": "text", "text": "Hi"}], "at": 1.0}
+    conversation: Json = {
+        "model": "m",
+        "system": None,
+        "settings": {},
+        "models": ["m"],
+        "status": "active",
+    }
+    conversation |= {"parent": None, "inherited": 0, "created": 1.0}
+    conversation |= {"messages": [message | dict.fromkeys(("model", "provider", "usage", "cost"))]}
+    conversations = [
+        conversation | {"id": id_, "title": f"About {id_},\twith: colon", "updated": float(number)}
+        for number, id_ in enumerate(CONVERSATION_IDS)
     ]
     subprocess.run(
-        junto("conversations", "import"),
-        input="\n".join(map(json.dumps, facts)),
+        junto_command("conversations", "import"),
+        input="\n".join(map(json.dumps, conversations)),
         text=True,
         env=shell.environment,
         check=True,
@@ -99,7 +105,7 @@ def talkative(shell: Shell) -> Shell:
 
 
 @pytest.mark.parametrize(
-    ("line", "offered"),
+    ("line", "expected"),
     [
         ("junto con", ["conversations", "config"]),
         ("junto conversations sh", ["show"]),
@@ -122,18 +128,22 @@ def talkative(shell: Shell) -> Shell:
         ("junto conversations show ", []),
     ],
 )
-def test_bash_is_offered_what_may_come_next(shell: Shell, line: str, offered: list[str]) -> None:
+def test_bash_completes_commands_options_and_values(
+    shell: Shell, line: str, expected: list[str]
+) -> None:
     before = shell.files()
 
-    assert shell.offers(line) == offered
+    assert shell.complete(line) == expected
     assert shell.files() == before
 
 
-def test_what_bash_would_run_is_not_offered(shell: Shell) -> None:
-    """A folder that somebody has cloned may hold a file with names of models."""
-    named = [{"id": name} for name in ("te$({touch,pwned})", "te`id`", "te am", "te;x", "te-am")]
+def test_model_names_with_shell_syntax_are_not_offered(shell: Shell) -> None:
+    """The settings file of a cloned repository may define model names that bash would run."""
+    models = [{"id": name} for name in ("te$({touch,pwned})", "te`id`", "te am", "te;x", "te-am")]
 
-    assert shell.having(JUNTO_MODELS=json.dumps(named)).offers("junto chat -m te") == ["te-am"]
+    assert shell.with_variables(JUNTO_MODELS=json.dumps(models)).complete("junto chat -m te") == [
+        "te-am"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -147,21 +157,25 @@ def test_what_bash_would_run_is_not_offered(shell: Shell) -> None:
         "junto conversations delete aaa",
     ],
 )
-def test_conversations_are_offered_by_their_ids_the_latest_first(
-    talkative: Shell, line: str
+def test_conversation_ids_are_offered_latest_first(
+    shell_with_conversations: Shell, line: str
 ) -> None:
-    before = talkative.files()
+    before = shell_with_conversations.files()
 
-    assert talkative.offers(line) == [IDS[1], IDS[0]]
-    assert talkative.offers(f"{line.removesuffix('aaa')}{IDS[0][:4]}") == [IDS[0]]
-    assert talkative.files() == before
+    assert shell_with_conversations.complete(line) == [CONVERSATION_IDS[1], CONVERSATION_IDS[0]]
+    assert shell_with_conversations.complete(
+        f"{line.removesuffix('aaa')}{CONVERSATION_IDS[0][:4]}"
+    ) == [CONVERSATION_IDS[0]]
+    assert shell_with_conversations.files() == before
 
 
 @pytest.mark.parametrize("shell_name", ["zsh", "fish"])
-def test_other_shells_are_told_titles_as_well(talkative: Shell, shell_name: str) -> None:
+def test_zsh_and_fish_also_get_conversation_titles(
+    shell_with_conversations: Shell, shell_name: str
+) -> None:
     line = "junto chat -c aaab"
     cursor = "3" if shell_name == "zsh" else "aaab"
-    done = talkative.ran(
+    result = shell_with_conversations.run(
         f"env COMP_WORDS='{line}' COMP_CWORD={cursor} _JUNTO_COMPLETE={shell_name}_complete junto"
     )
 
@@ -169,11 +183,11 @@ def test_other_shells_are_told_titles_as_well(talkative: Shell, shell_name: str)
         "zsh": "plain\n{0}\nAbout {0}, with: colon\n",
         "fish": "plain,{0}\tAbout {0}, with: colon\n",
     }
-    assert (done.stdout, done.stderr) == (expected[shell_name].format(IDS[1]), "")
+    assert (result.stdout, result.stderr) == (expected[shell_name].format(CONVERSATION_IDS[1]), "")
 
 
 @pytest.mark.parametrize(
-    "broken",
+    "variables",
     [
         {"JUNTO_HTTP_PORT": "many"},
         {"JUNTO_CONFIG": "/no/such/file.yaml"},
@@ -182,55 +196,59 @@ def test_other_shells_are_told_titles_as_well(talkative: Shell, shell_name: str)
         {"JUNTO_MODELS": "[{"},
     ],
 )
-def test_whatever_is_broken_nothing_is_said(talkative: Shell, broken: dict[str, str]) -> None:
-    amiss = talkative.having(**broken)
+def test_broken_settings_print_no_error_during_completion(
+    shell_with_conversations: Shell, variables: dict[str, str]
+) -> None:
+    shell = shell_with_conversations.with_variables(**variables)
 
-    assert amiss.offers("junto chat -c ") == []
-    assert amiss.offers("junto conv") == ["conversations"]
-
-
-def test_a_file_that_is_no_database_offers_nothing(talkative: Shell) -> None:
-    (talkative.home / "data" / "junto" / "junto.db").write_bytes(b"not a database" * 1000)
-
-    assert talkative.offers("junto chat -c ") == []
+    assert shell.complete("junto chat -c ") == []
+    assert shell.complete("junto conv") == ["conversations"]
 
 
-def test_tab_completes_what_somebody_types(talkative: Shell) -> None:
-    ours, theirs = pty.openpty()
+def test_a_corrupt_database_offers_no_conversations(shell_with_conversations: Shell) -> None:
+    (shell_with_conversations.home / "data" / "junto" / "junto.db").write_bytes(
+        b"not a database" * 1000
+    )
+
+    assert shell_with_conversations.complete("junto chat -c ") == []
+
+
+def test_tab_completes_a_typed_command_line(shell_with_conversations: Shell) -> None:
+    controller_fd, terminal_fd = pty.openpty()
     process = subprocess.Popen(
         ["bash", "--norc", "--noprofile", "-i"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=talkative.environment | {"PS1": "ready> ", "INPUTRC": "/dev/null"},
-        cwd=talkative.home / "work",
+        stdin=terminal_fd,
+        stdout=terminal_fd,
+        stderr=terminal_fd,
+        env=shell_with_conversations.environment | {"PS1": "ready> ", "INPUTRC": "/dev/null"},
+        cwd=shell_with_conversations.home / "work",
         start_new_session=True,
     )
-    os.close(theirs)
-    person = Typist(ours, process)
+    os.close(terminal_fd)
+    terminal = TerminalSession(controller_fd, process)
     try:
-        person.until("ready> ")
-        person.types('eval "$(junto completion bash)"; bind "set bell-style none"\n')
-        person.until("ready> ")
-        person.types(": && junto conver\tfo\taaab\t")
-        person.until("fork aaab2222 ")
-        # What was completed is told by the shell itself, as the words it would run.
-        person.types("\x15junto chat -m qw\t")
-        person.until("qwen:7b ")
-        person.types("\x01printf '<%s>' \n")
-        person.until("<junto><chat><-m><qwen:7b>")
+        terminal.read_until("ready> ")
+        terminal.send('eval "$(junto completion bash)"; bind "set bell-style none"\n')
+        terminal.read_until("ready> ")
+        terminal.send(": && junto conver\tfo\taaab\t")
+        terminal.read_until("fork aaab2222 ")
+        # The shell itself prints what was completed, as the words it would run.
+        terminal.send("\x15junto chat -m qw\t")
+        terminal.read_until("qwen:7b ")
+        terminal.send("\x01printf '<%s>' \n")
+        terminal.read_until("<junto><chat><-m><qwen:7b>")
     finally:
         process.kill()
         process.wait()
-        os.close(ours)
+        os.close(controller_fd)
 
 
-def test_the_script_is_for_the_shell_that_is_named_or_used(shell: Shell) -> None:
-    used = shell.having(SHELL="/usr/bin/fish").ran("junto completion")
-    named = shell.ran("junto completion fish")
-    unknown = shell.having(SHELL="/bin/tcsh").ran("junto completion")
+def test_the_script_is_for_the_named_or_current_shell(shell: Shell) -> None:
+    current = shell.with_variables(SHELL="/usr/bin/fish").run("junto completion")
+    named = shell.run("junto completion fish")
+    unknown = shell.with_variables(SHELL="/bin/tcsh").run("junto completion")
 
-    assert used.stdout == named.stdout
+    assert current.stdout == named.stdout
     assert "--no-files --command junto" in named.stdout
     assert named.stderr == ""
     assert unknown.returncode == 2
@@ -238,12 +256,12 @@ def test_the_script_is_for_the_shell_that_is_named_or_used(shell: Shell) -> None
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_every_script_is_one_that_its_shell_understands(shell: Shell, name: str) -> None:
+def test_every_script_is_valid_in_its_shell(shell: Shell, name: str) -> None:
     if not shutil.which(name):
         pytest.skip(f"there is no {name}")
     script = shell.home / "script"
-    script.write_text(shell.ran(f"junto completion {name}").stdout)
+    script.write_text(shell.run(f"junto completion {name}").stdout)
 
-    done = shell.ran(f"{name} -n {script}")
+    result = shell.run(f"{name} -n {script}")
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

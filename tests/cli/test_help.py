@@ -1,4 +1,4 @@
-"""Help of every command: complete, true, and readable at any width."""
+"""The help of every command is complete, correct and readable at any width."""
 
 import re
 import shlex
@@ -12,50 +12,53 @@ from pathlib import Path
 import click
 import pytest
 
-from junto.cli.commands import connecting, helping, knowing, serving, setting, talking, telling
+from junto.cli.commands import chat, config, conversations, install, knowledge, server
+from junto.cli.commands import help as help_
+from junto.cli.completion_values import CLIENT_NAMES
+from junto.cli.help_format import HEADINGS, DocumentedCommand
 from junto.cli.options import junto as command
-from junto.cli.pages import HEADINGS, Page
-from junto.cli.values import CLIENTS
-from junto.settings.leaves import leaves
-from tests.clients import SECONDS, clean_environment, junto
+from junto.settings.fields import collect_fields
+from tests.clients import TIMEOUT_SECONDS, clean_environment, junto_command
 
 ROOT = Path(__file__).parents[2]
-WIDEST = 100
-# They make their commands known when they are imported.
-ROOMS = (connecting, helping, knowing, serving, setting, talking, telling)
+MAX_WIDTH = 100
+# Importing these modules registers their commands.
+COMMAND_MODULES = (chat, config, conversations, help_, install, knowledge, server)
 
 
-def _pages(page: click.Command, above: click.Context | None = None) -> Iterator[click.Context]:
-    ctx = click.Context(page, info_name=page.name, parent=above, **page.context_settings)
+def _walk_pages(
+    page: click.Command, parent: click.Context | None = None
+) -> Iterator[click.Context]:
+    ctx = click.Context(page, info_name=page.name, parent=parent, **page.context_settings)
     yield ctx
     if isinstance(page, click.Group):
-        for each in page.commands.values():
-            yield from _pages(each, ctx)
+        for subcommand in page.commands.values():
+            yield from _walk_pages(subcommand, ctx)
 
 
-PAGES = {ctx.command_path: ctx for ctx in _pages(command)}
+PAGES = {ctx.command_path: ctx for ctx in _walk_pages(command)}
 each_page = pytest.mark.parametrize("ctx", PAGES.values(), ids=PAGES)
 
 
-def _page(ctx: click.Context) -> Page:
-    assert isinstance(ctx.command, Page)
+def _page(ctx: click.Context) -> DocumentedCommand:
+    assert isinstance(ctx.command, DocumentedCommand)
     return ctx.command
 
 
 def run(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        junto(*words),
+        junto_command(*words),
         env=clean_environment(home),
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
 
 @each_page
-def test_a_page_has_a_summary_examples_and_a_word_about_every_option(ctx: click.Context) -> None:
+def test_a_page_has_a_summary_examples_and_help_for_every_option(ctx: click.Context) -> None:
     page = _page(ctx)
 
     if ctx.parent:
@@ -81,11 +84,11 @@ def test_no_line_is_wider_than_the_terminal(
     monkeypatch.setenv("COLUMNS", str(columns))
 
     for line in ctx.get_help().splitlines():
-        assert len(line) <= min(columns, WIDEST) or " " not in line.strip(), line
+        assert len(line) <= min(columns, MAX_WIDTH) or " " not in line.strip(), line
 
 
-def _commands(line: str) -> Iterator[list[str]]:
-    """Yield the words of every `junto` on a line of the shell."""
+def _split_commands(line: str) -> Iterator[list[str]]:
+    """Yield the arguments of every `junto` command on a shell command line."""
     inner = re.search(r"\$\((.*)\)", line)
     for part in re.split(r"[|<>]", inner.group(1) if inner else line):
         if part.strip().startswith("junto"):
@@ -93,42 +96,44 @@ def _commands(line: str) -> Iterator[list[str]]:
 
 
 @each_page
-def test_every_example_is_a_command_line_that_is_understood(
+def test_every_example_is_a_valid_command_line(
     ctx: click.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "all.jsonl").touch()
     for line in _page(ctx).examples:
-        found = list(_commands(line))
-        assert found, line
-        for words in found:
-            _parsed(words)
+        commands = list(_split_commands(line))
+        assert commands, line
+        for words in commands:
+            _parse(words)
 
 
-def _parsed(words: list[str]) -> None:
-    """Parse words as the program would, and run nothing."""
+def _parse(words: list[str]) -> None:
+    """Parse the words as the program does, without running the command."""
     with ExitStack() as stack:
         ctx = stack.enter_context(command.make_context("junto", list(words)))
         while isinstance(ctx.command, click.Group):
-            name, found, rest = ctx.command.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
-            assert found
-            ctx = stack.enter_context(found.make_context(name, rest, parent=ctx))
+            name, subcommand, rest = ctx.command.resolve_command(
+                ctx, [*ctx._protected_args, *ctx.args]
+            )
+            assert subcommand
+            ctx = stack.enter_context(subcommand.make_context(name, rest, parent=ctx))
 
 
-def test_an_example_that_is_wrong_would_be_found() -> None:
+def test_an_invalid_example_is_detected() -> None:
     with pytest.raises(click.NoSuchOption):
-        _parsed(["chat", "--modle", "x"])
-    assert list(_commands('eval "$(junto completion bash)"')) == [["completion", "bash"]]
+        _parse(["chat", "--modle", "x"])
+    assert list(_split_commands('eval "$(junto completion bash)"')) == [["completion", "bash"]]
 
 
 @each_page
-def test_settings_files_and_pages_that_are_named_exist(ctx: click.Context) -> None:
+def test_settings_files_and_pages_that_help_mentions_exist(ctx: click.Context) -> None:
     page = _page(ctx)
     defaults = re.findall(r"\[default: ([a-z]+[._][a-z_.]+)", re.sub(r"\s+", " ", ctx.get_help()))
 
-    assert set(defaults) - {"junto.yaml"} <= set(leaves())
+    assert set(defaults) - {"junto.yaml"} <= set(collect_fields())
     assert {name for name in page.files if re.fullmatch(r"[a-z]+[._]d[a-z]+", name)} <= set(
-        leaves()
+        collect_fields()
     )
     for name in page.see:
         if name.startswith("docs/"):
@@ -138,17 +143,23 @@ def test_settings_files_and_pages_that_are_named_exist(ctx: click.Context) -> No
             assert " ".join(words) in PAGES
 
 
-def test_commands_stand_under_their_headings_in_an_order_that_makes_sense(tmp_path: Path) -> None:
-    shown = run(tmp_path, "--help").stdout
+def test_commands_are_listed_under_their_headings_in_order(tmp_path: Path) -> None:
+    help_text = run(tmp_path, "--help").stdout
 
-    places = [shown.index(f"\n{heading}:\n") for heading in HEADINGS[:-1]]
-    assert places == sorted(places)
-    assert shown.index("\n  chat ") < shown.index("\n  serve ") < shown.index("\n  doctor ")
-    assert "Exit codes:" in shown
+    positions = [help_text.index(f"\n{heading}:\n") for heading in HEADINGS[:-1]]
+    assert positions == sorted(positions)
+    assert (
+        help_text.index("\n  chat ")
+        < help_text.index("\n  serve ")
+        < help_text.index("\n  doctor ")
+    )
+    assert "Exit codes:" in help_text
 
 
 @pytest.mark.parametrize("words", [(), ("chat",), ("conversations",), ("conversations", "fork")])
-def test_help_says_the_same_in_each_of_its_ways(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_the_help_command_and_both_help_options_print_the_same(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     by_command = run(tmp_path, "help", *words)
     by_option = run(tmp_path, *words, "--help")
     by_letter = run(tmp_path, *words, "-h")
@@ -159,7 +170,7 @@ def test_help_says_the_same_in_each_of_its_ways(tmp_path: Path, words: tuple[str
 
 
 @pytest.mark.parametrize(
-    ("words", "meant", "then"),
+    ("words", "problem", "hint"),
     [
         (("sevre",), "'serve'", "`junto --help` lists the commands."),
         (("conversations", "shw"), "'show'", "`junto conversations --help` lists the commands."),
@@ -170,27 +181,29 @@ def test_help_says_the_same_in_each_of_its_ways(tmp_path: Path, words: tuple[str
         (("help", "chat", "x"), "no commands of its own", "`junto chat --help` tells more."),
     ],
 )
-def test_a_mistake_is_told_with_what_was_meant_and_what_to_do(
-    tmp_path: Path, words: tuple[str, ...], meant: str, then: str
+def test_a_usage_error_prints_the_problem_and_a_hint(
+    tmp_path: Path, words: tuple[str, ...], problem: str, hint: str
 ) -> None:
-    done = run(tmp_path, *words)
+    result = run(tmp_path, *words)
 
-    assert (done.returncode, done.stdout) == (2, "")
-    told, next_ = done.stderr.splitlines()
-    assert told.startswith("junto: ")
-    assert meant in told
-    assert next_.startswith(then)
+    assert (result.returncode, result.stdout) == (2, "")
+    first_line, second_line = result.stderr.splitlines()
+    assert first_line.startswith("junto: ")
+    assert problem in first_line
+    assert second_line.startswith(hint)
 
 
-def test_no_words_at_all_show_the_help_as_a_mistake(tmp_path: Path) -> None:
-    done = run(tmp_path)
+def test_running_without_arguments_prints_help_as_a_usage_error(tmp_path: Path) -> None:
+    result = run(tmp_path)
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Usage: junto")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: junto")
 
 
 @pytest.mark.parametrize("words", [("--help",), ("chat", "-h"), ("help",), ("sevre",)])
-def test_neither_help_nor_a_mistake_reads_settings(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_neither_help_nor_a_usage_error_loads_settings(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     program = (
         "import atexit, sys;"
         "atexit.register(lambda: print(*sorted(sys.modules), file=open('modules', 'w')));"
@@ -198,15 +211,15 @@ def test_neither_help_nor_a_mistake_reads_settings(tmp_path: Path, words: tuple[
         "from junto.cli import main; main()"
     )
     environment = clean_environment(tmp_path, JUNTO_HTTP_PORT="many")
-    # What measures the tests loads some of that itself.
-    unmeasured = {name: value for name, value in environment.items() if "COV" not in name}
+    # Measuring coverage imports some of these modules itself.
+    without_coverage = {name: value for name, value in environment.items() if "COV" not in name}
 
     subprocess.run(
         [sys.executable, "-c", program],
-        env=unmeasured,
+        env=without_coverage,
         cwd=tmp_path,
         capture_output=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
@@ -215,7 +228,7 @@ def test_neither_help_nor_a_mistake_reads_settings(tmp_path: Path, words: tuple[
     assert loaded.isdisjoint({"pydantic", "junto.settings", "asyncio", "sqlite3", "yaml"})
 
 
-def test_the_clients_that_are_offered_are_those_that_are_known() -> None:
-    from junto.cli.clients.known import CLIENTS as KNOWN
+def test_completion_offers_every_registered_client() -> None:
+    from junto.cli.clients.registry import CLIENTS
 
-    assert [client.name for client in KNOWN] == list(CLIENTS)
+    assert [client.name for client in CLIENTS] == list(CLIENT_NAMES)

@@ -1,4 +1,4 @@
-"""Other systems than the one the tests run on, as far as they can be put on like a mask."""
+"""Operating systems other than the one the tests run on, as far as they can be simulated."""
 
 import json
 import subprocess
@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from junto.cli.clients.known import CLIENTS, Client
-from junto.cli.clients.machine import Machine
-from junto.cli.install import Launch, Wishes, command, install, uninstall
-from junto.settings import Settings, load
-from junto.settings.places import log_directory
-from tests.clients import SECONDS, child, clean_environment
+from junto.cli.clients.registry import CLIENTS, ClientSpec, Platform
+from junto.cli.install import InstallOptions, TransportConfig, build_command, install, uninstall
+from junto.settings import Settings, load_settings
+from junto.settings.paths import resolve_log_dir
+from tests.clients import TIMEOUT_SECONDS, clean_environment, stdio_server
 
-# What only Linux has goes away before Junto is imported. Python's own modules keep what they know.
-MAC = """
+# Removes what only Linux has before Junto is imported; sysconfig and urllib load before that.
+MACOS_PROGRAM = """
 import os, sys, sysconfig, urllib.request
 sysconfig.get_config_vars()
 sys.platform = "darwin"
@@ -26,17 +25,17 @@ for name in ("O_PATH", "pidfd_open", "memfd_create", "sched_getaffinity", "event
 from junto.cli import main
 main()
 """
-# platformdirs looks at the system when it is imported, which the settings do late.
-WHERE = """
+# platformdirs checks `sys.platform` when it is imported, and the settings import it late.
+STATE_DIR_PROGRAM = """
 import sys
 from junto.settings import Settings
-from junto.settings.places import state_directory
+from junto.settings.paths import resolve_state_dir
 sys.platform = sys.argv[1]
 if sys.platform == "win32":
-    sys.modules["ctypes"] = None  # the system cannot be asked, so its variables are
-print(state_directory(Settings()))
+    sys.modules["ctypes"] = None  # platformdirs then reads the environment variables
+print(resolve_state_dir(Settings()))
 """
-PLACES: list[tuple[str, dict[str, str], str]] = [
+STATE_DIRS: list[tuple[str, dict[str, str], str]] = [
     ("linux", {}, "{home}/.local/share/junto"),
     ("linux", {"XDG_DATA_HOME": "{home}/data"}, "{home}/data/junto"),
     ("linux", {"XDG_DATA_HOME": ""}, "{home}/.local/share/junto"),
@@ -44,46 +43,46 @@ PLACES: list[tuple[str, dict[str, str], str]] = [
     (
         "win32",
         {"LOCALAPPDATA": r"C:\Users\Ada L\AppData\Local"},
-        r"C:\Users\Ada L\AppData\Local/junto",  # the last step is taken as it is taken here
+        r"C:\Users\Ada L\AppData\Local/junto",  # pathlib joins with the separator of this system
     ),
 ]
 WINDOWS_PROGRAM = r"C:\Program Files\Ada's \"Tools\"\Scripts\junto.exe"
 every_client = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 
 
-@pytest.mark.parametrize(("system", "variables", "place"), PLACES)
-def test_state_is_kept_where_the_system_keeps_such_things(
-    system: str, variables: dict[str, str], place: str, tmp_path: Path
+@pytest.mark.parametrize(("system", "variables", "state_dir"), STATE_DIRS)
+def test_state_is_stored_in_the_data_directory_of_the_system(
+    system: str, variables: dict[str, str], state_dir: str, tmp_path: Path
 ) -> None:
     environment = clean_environment(tmp_path)
     del environment["XDG_DATA_HOME"]
     environment |= {name: value.format(home=tmp_path) for name, value in variables.items()}
 
-    done = subprocess.run(
-        [sys.executable, "-c", WHERE, system],
+    result = subprocess.run(
+        [sys.executable, "-c", STATE_DIR_PROGRAM, system],
         env=environment,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=True,
     )
 
-    assert done.stdout.strip() == place.format(home=tmp_path)
+    assert result.stdout.strip() == state_dir.format(home=tmp_path)
 
 
-def test_logs_are_kept_with_the_state_unless_told_otherwise() -> None:
+def test_logs_are_stored_with_the_state_unless_configured_otherwise() -> None:
     state, logs = Path("/somewhere"), Path("/elsewhere")
 
-    assert log_directory(Settings(state_directory=state)) == state / "logs"
-    told: Any = {"directory": logs}
-    assert log_directory(Settings(state_directory=state, logging=told)) == logs
+    assert resolve_log_dir(Settings(state_directory=state)) == state / "logs"
+    log_settings: Any = {"directory": logs}
+    assert resolve_log_dir(Settings(state_directory=state, logging=log_settings)) == logs
 
 
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [({}, ".config"), ({"XDG_CONFIG_HOME": ""}, ".config"), ({"XDG_CONFIG_HOME": "x"}, "x")],
 )
-def test_the_file_of_the_user_is_found(
+def test_the_settings_file_of_the_user_is_found(
     variables: dict[str, str], folder: str, tmp_path: Path
 ) -> None:
     file = tmp_path / folder / "junto" / "config.yaml"
@@ -93,12 +92,12 @@ def test_the_file_of_the_user_is_found(
         name: str(tmp_path / value) if value else "" for name, value in variables.items()
     }
 
-    loaded = load(environment=environment, home=tmp_path, directory=tmp_path)
+    loaded = load_settings(environment=environment, home_dir=tmp_path, working_dir=tmp_path)
 
     assert loaded.settings.http.port == 4711
 
 
-def test_on_windows_the_program_has_another_name(
+def test_on_windows_the_command_is_junto_exe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = tmp_path / "Program Files"
@@ -108,32 +107,32 @@ def test_on_windows_the_program_has_another_name(
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(scripts))
     monkeypatch.setattr(sys, "platform", "win32")
 
-    words = command(None)
+    words = build_command(None)
     monkeypatch.undo()
 
     assert words == (str(scripts / "junto.exe"), "mcp")
 
 
 @every_client
-def test_a_path_of_windows_comes_and_goes_unharmed(client: Client, tmp_path: Path) -> None:
-    machine = Machine("windows", tmp_path, {"APPDATA": str(tmp_path / "Roaming")}, tmp_path)
-    wishes = Wishes(clients=(client.name,), every=False, scope="user", name="junto")
-    launch = Launch((WINDOWS_PROGRAM, "mcp", "--config", r"C:\new\table.yaml"))
-    file = client.user(machine)
+def test_a_windows_path_survives_install_and_uninstall(client: ClientSpec, tmp_path: Path) -> None:
+    platform = Platform("windows", tmp_path, {"APPDATA": str(tmp_path / "Roaming")}, tmp_path)
+    options = InstallOptions(clients=(client.name,), all_clients=False, scope="user", name="junto")
+    transport = TransportConfig((WINDOWS_PROGRAM, "mcp", "--config", r"C:\new\table.yaml"))
+    file = client.user_config_path(platform)
     file.parent.mkdir(parents=True, exist_ok=True)
 
-    install(machine, wishes, launch)
+    install(platform, options, transport)
     written = file.read_bytes()
-    install(machine, wishes, launch)
+    install(platform, options, transport)
 
     assert file.read_bytes() == written
-    entry = client.form.read(written.decode())[client.section]["junto"]
-    assert (entry["command"], *entry["args"]) == launch.words
-    uninstall(machine, wishes)
+    entry = client.file_format.parse(written.decode())[client.section]["junto"]
+    assert (entry["command"], *entry["args"]) == transport.command
+    uninstall(platform, options)
     assert b"Tools" not in file.read_bytes()
 
 
-def test_on_a_mac_it_serves_and_keeps_what_it_should(tmp_path: Path) -> None:
+def test_on_macos_tools_stay_in_the_working_directory_and_state_is_stored(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "here.txt").write_text("found")
@@ -141,15 +140,15 @@ def test_on_a_mac_it_serves_and_keeps_what_it_should(tmp_path: Path) -> None:
     environment = clean_environment(tmp_path)
     del environment["XDG_DATA_HOME"]
 
-    with child([sys.executable, "-c", MAC, "mcp"], environment, folder) as client:
+    with stdio_server([sys.executable, "-c", MACOS_PROGRAM, "mcp"], environment, folder) as client:
 
-        def called(number: int, name: str, **arguments: Any) -> str:
+        def call_tool(number: int, name: str, **arguments: Any) -> str:
             answer = client.ask(number, "tools/call", name=name, arguments=arguments)
             return json.dumps(answer["result"])
 
-        assert "found" in called(1, "read_file", path="here.txt")
-        assert "SecurityError" in called(2, "read_file", path="../out.txt")
-        assert "here.txt" in called(3, "execute_command", command="ls")
-        assert "Noted" in called(4, "add_note", title="t", text="a note to keep")
+        assert "found" in call_tool(1, "read_file", path="here.txt")
+        assert "SecurityError" in call_tool(2, "read_file", path="../out.txt")
+        assert "here.txt" in call_tool(3, "execute_command", command="ls")
+        assert "Noted" in call_tool(4, "add_note", title="t", text="a note to keep")
 
     assert (tmp_path / "Library" / "Application Support" / "junto" / "junto.db").is_file()

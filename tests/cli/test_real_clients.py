@@ -1,6 +1,6 @@
 """What `junto install` writes, read by the clients themselves: Claude Code, Gemini CLI and Codex.
 
-They talk to models on loopback, and a proxy that nobody serves keeps them from talking to others.
+They use model servers on loopback; a proxy address where nothing listens blocks all other traffic.
 """
 
 import json
@@ -12,29 +12,28 @@ from pathlib import Path
 
 import pytest
 
-from junto.agent.program import found
+from junto.agent.claude_cli import find_program
 from tests.clients import (
-    HTTP_TOOLS,
-    TOOLS,
     HttpClient,
     Json,
     clean_environment,
     http_server,
-    junto,
+    junto_command,
+    tool_names,
 )
-from tests.providers.strangers import AIMOCK, NODE, aimock
-from tests.responses_upstream import served_responses
-from tests.server_upstream import served_upstream
+from tests.fake_model_server import fake_model_server
+from tests.fake_responses_api import fake_responses_api
+from tests.providers.compat_servers import AIMOCK, NODE, aimock
 
-CLAUDE = found(None)
+CLAUDE = find_program(None)
 GEMINI = NODE / "gemini"
 CODEX = NODE / "codex"
-KEY = "test-key-0123456789"
-SECONDS = 50
+API_KEY = "test-key-0123456789"
+CLIENT_TIMEOUT_SECONDS = 50
 
 needs_claude = pytest.mark.skipif(not CLAUDE, reason="Claude Code is not installed")
 needs_gemini = pytest.mark.skipif(not GEMINI.exists(), reason="npm has not been there")
-# Its program is in a package for each system, which `npm install --omit=optional` leaves out.
+# Its binary is in a package per platform, which `npm install --omit=optional` leaves out.
 needs_codex = pytest.mark.skipif(
     not any(NODE.parent.glob("@openai/codex-*")), reason="npm has not been there"
 )
@@ -44,7 +43,7 @@ Install = Callable[[str], str]
 
 
 def environment(home: Path, **variables: str) -> dict[str, str]:
-    quiet = {
+    isolation = {
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "HTTP_PROXY": "http://127.0.0.1:9",
         "NO_PROXY": "127.0.0.1",
@@ -55,76 +54,82 @@ def environment(home: Path, **variables: str) -> dict[str, str]:
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "JUNTO_PROVIDERS_REFRESH": "0",
     }
-    base = clean_environment(home, **quiet | variables)
+    base = clean_environment(home, **isolation | variables)
     return base | {"PATH": f"{NODE}{os.pathsep}{base['PATH']}"}
 
 
 def run(home: Path, *words: str, **variables: str) -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         words,
         env=environment(home, **variables),
         cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=CLIENT_TIMEOUT_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
 @pytest.fixture
-def at(tmp_path: Path) -> Iterator[HttpClient]:
-    serving = junto("serve", "--port", "0")
-    with http_server(serving, clean_environment(tmp_path), tmp_path) as (client, _):
+def http_client(tmp_path: Path) -> Iterator[HttpClient]:
+    command = junto_command("serve", "--port", "0")
+    with http_server(command, clean_environment(tmp_path), tmp_path) as (client, _):
         yield client
 
 
 @pytest.fixture
-def on_stdio(tmp_path: Path) -> Install:
-    """Return what has a client start Junto itself."""
-    return lambda client: run(tmp_path, *junto("install", client))
+def install_stdio(tmp_path: Path) -> Install:
+    """Return a function that configures a client to start Junto itself."""
+    return lambda client: run(tmp_path, *junto_command("install", client))
 
 
 @pytest.fixture
-def over_http(tmp_path: Path, at: HttpClient) -> Install:
-    """Return what has a client connect to a Junto that runs."""
-    port = str(at.port)
-    return lambda client: run(tmp_path, *junto("install", client, "--http"), JUNTO_HTTP_PORT=port)
+def install_http(tmp_path: Path, http_client: HttpClient) -> Install:
+    """Return a function that configures a client to connect to a running Junto."""
+    port = str(http_client.port)
+    return lambda client: run(
+        tmp_path, *junto_command("install", client, "--http"), JUNTO_HTTP_PORT=port
+    )
 
 
-@pytest.fixture(params=["on_stdio", "over_http"])
+@pytest.fixture(params=["install_stdio", "install_http"])
 def install(request: pytest.FixtureRequest) -> Install:
     install: Install = request.getfixturevalue(request.param)
     return install
 
 
 @needs_claude
-def test_claude_code_connects_and_lets_go(tmp_path: Path) -> None:
-    run(tmp_path, *junto("install", "claude-code"))
+def test_claude_code_connects_until_junto_is_uninstalled(tmp_path: Path) -> None:
+    run(tmp_path, *junto_command("install", "claude-code"))
 
     listed = run(tmp_path, str(CLAUDE), "mcp", "list")
     assert "junto mcp - ✔ Connected" in listed
-    # It has written its file anew by now, in its own way.
-    assert "already there" in run(tmp_path, *junto("install", "claude-code"))
+    # Claude Code has rewritten the file in its own format by now.
+    assert "already there" in run(tmp_path, *junto_command("install", "claude-code"))
 
-    run(tmp_path, *junto("uninstall", "claude-code"))
+    run(tmp_path, *junto_command("uninstall", "claude-code"))
     assert "No MCP servers configured" in run(tmp_path, str(CLAUDE), "mcp", "list")
 
 
 @needs_claude
-def test_claude_code_connects_to_an_address(tmp_path: Path, at: HttpClient) -> None:
-    run(tmp_path, *junto("install", "claude-code", "--http"), JUNTO_HTTP_PORT=str(at.port))
+def test_claude_code_connects_over_http(tmp_path: Path, http_client: HttpClient) -> None:
+    run(
+        tmp_path,
+        *junto_command("install", "claude-code", "--http"),
+        JUNTO_HTTP_PORT=str(http_client.port),
+    )
 
     listed = run(tmp_path, str(CLAUDE), "mcp", "list")
 
-    assert f"http://127.0.0.1:{at.port}/mcp (HTTP) - ✔ Connected" in listed
+    assert f"http://127.0.0.1:{http_client.port}/mcp (HTTP) - ✔ Connected" in listed
 
 
 @needs_claude
-def test_claude_code_asks_before_it_uses_what_came_with_a_project(tmp_path: Path) -> None:
-    run(tmp_path, *junto("install", "claude-code", "--scope", "project"))
+def test_claude_code_asks_before_it_uses_a_server_of_a_project(tmp_path: Path) -> None:
+    run(tmp_path, *junto_command("install", "claude-code", "--scope", "project"))
 
     assert "Pending approval" in run(tmp_path, str(CLAUDE), "mcp", "list")
 
@@ -135,54 +140,62 @@ def test_claude_code_calls_a_tool(tmp_path: Path, install: Install) -> None:
     tool = "mcp__junto__current_time"
     steps = [{"name": tool, "input": {"timezone": "UTC"}}, {"text": "So late already."}]
 
-    with served_upstream() as upstream:
+    with fake_model_server() as upstream:
         prompt = ("-p", f"steps {json.dumps(steps)}", "--allowedTools", tool)
-        variables = {"ANTHROPIC_BASE_URL": upstream.url, "ANTHROPIC_API_KEY": KEY}
-        said = run(tmp_path, str(CLAUDE), *prompt, **variables)
+        variables = {"ANTHROPIC_BASE_URL": upstream.url, "ANTHROPIC_API_KEY": API_KEY}
+        output = run(tmp_path, str(CLAUDE), *prompt, **variables)
 
-    assert "So late already." in said
+    assert "So late already." in output
     assert "iso8601" in str(upstream.bodies[-1]["messages"])
 
 
 @needs_gemini
-def test_gemini_connects_and_lets_go(tmp_path: Path) -> None:
-    run(tmp_path, *junto("install", "gemini"))
+def test_gemini_connects_until_junto_is_uninstalled(tmp_path: Path) -> None:
+    run(tmp_path, *junto_command("install", "gemini"))
 
     assert "junto mcp (stdio) - Connected" in run(tmp_path, str(GEMINI), "mcp", "list")
 
-    run(tmp_path, *junto("uninstall", "gemini"))
+    run(tmp_path, *junto_command("uninstall", "gemini"))
     assert "No MCP servers configured" in run(tmp_path, str(GEMINI), "mcp", "list")
 
 
 @needs_gemini
-def test_gemini_connects_to_an_address(tmp_path: Path, at: HttpClient) -> None:
-    run(tmp_path, *junto("install", "gemini", "--http"), JUNTO_HTTP_PORT=str(at.port))
+def test_gemini_connects_over_http(tmp_path: Path, http_client: HttpClient) -> None:
+    run(
+        tmp_path,
+        *junto_command("install", "gemini", "--http"),
+        JUNTO_HTTP_PORT=str(http_client.port),
+    )
 
     listed = run(tmp_path, str(GEMINI), "mcp", "list")
 
-    assert f"http://127.0.0.1:{at.port}/mcp (http) - Connected" in listed
+    assert f"http://127.0.0.1:{http_client.port}/mcp (http) - Connected" in listed
 
 
 @pytest.fixture
 def gemini_home(tmp_path: Path) -> Path:
     settings = tmp_path / ".gemini" / "settings.json"
     settings.parent.mkdir()
-    chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
-    settings.write_text(json.dumps(chosen | {"privacy": {"usageStatisticsEnabled": False}}))
+    auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    settings.write_text(json.dumps(auth | {"privacy": {"usageStatisticsEnabled": False}}))
     return tmp_path
 
 
-def asked_gemini(home: Path, tool: str, given: str) -> str:
-    """Have Gemini's model call `tool`, and say its last word only if that gave what it should."""
+def ask_gemini(home: Path, tool: str, expected: str) -> str:
+    """Have Gemini's model call `tool`; it only answers if the result contains `expected`."""
     call = {"name": f"mcp_junto_{tool}", "arguments": "{}"}
     fixtures: list[Json] = [
-        {"match": {"toolResultContains": given}, "response": {"content": "So that is it."}},
+        {"match": {"toolResultContains": expected}, "response": {"content": "So that is it."}},
         {"match": {"userMessage": "find out"}, "response": {"toolCalls": [call]}},
     ]
-    with aimock(home, KEY, fixtures) as url:
-        words = ("-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json")
-        keys = {"GEMINI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
-        return run(home, str(GEMINI), *words, "-p", "find out", **keys)
+    with aimock(home, API_KEY, fixtures) as url:
+        options = ("-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json")
+        keys = {
+            "GEMINI_API_KEY": API_KEY,
+            "ANTHROPIC_API_KEY": API_KEY,
+            "GOOGLE_GEMINI_BASE_URL": url,
+        }
+        return run(home, str(GEMINI), *options, "-p", "find out", **keys)
 
 
 @needs_gemini
@@ -190,57 +203,63 @@ def asked_gemini(home: Path, tool: str, given: str) -> str:
 def test_gemini_calls_a_tool(gemini_home: Path, install: Install) -> None:
     install("gemini")
 
-    assert "So that is it." in asked_gemini(gemini_home, "current_time", given="UTC")
+    assert "So that is it." in ask_gemini(gemini_home, "current_time", expected="UTC")
 
 
 @needs_gemini
 @needs_aimock
-def test_gemini_passes_our_keys_on(gemini_home: Path, on_stdio: Install) -> None:
-    on_stdio("gemini")
+def test_gemini_passes_api_keys_to_junto(gemini_home: Path, install_stdio: Install) -> None:
+    install_stdio("gemini")
 
-    assert "So that is it." in asked_gemini(gemini_home, "list_models", given="claude")
+    assert "So that is it." in ask_gemini(gemini_home, "list_models", expected="claude")
 
 
-def asked_codex(home: Path, tool: str) -> tuple[list[str], str]:
-    """Have Codex's model call `tool`; return the tools it was offered, and what the call gave."""
+def ask_codex(home: Path, tool: str) -> tuple[list[str], str]:
+    """Have Codex's model call `tool`; return the tools it was offered and the result."""
     call = {"namespace": "mcp__junto", "name": tool, "arguments": "{}"}
-    with served_responses(call, ending="So that is it.") as responses:
+    with fake_responses_api(call, ending="So that is it.") as responses:
         provider = (
             f'{{name="x", base_url="{responses.url}", env_key="X_KEY", wire_api="responses"}}'
         )
-        words = ("-c", "model_provider=x", "-c", f"model_providers.x={provider}", "-m", "x")
-        keys = {"X_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-        said = run(home, str(CODEX), "exec", "--skip-git-repo-check", *words, "find out", **keys)
-    assert "So that is it." in said
+        options = ("-c", "model_provider=x", "-c", f"model_providers.x={provider}", "-m", "x")
+        keys = {"X_KEY": API_KEY, "ANTHROPIC_API_KEY": API_KEY}
+        output = run(
+            home, str(CODEX), "exec", "--skip-git-repo-check", *options, "find out", **keys
+        )
+    assert "So that is it." in output
     offered = responses.bodies[0]["tools"]
-    (ours,) = [each["tools"] for each in offered if each.get("name") == "mcp__junto"]
-    return [tool["name"] for tool in ours], responses.given()
+    (junto_tools,) = [
+        namespace["tools"] for namespace in offered if namespace.get("name") == "mcp__junto"
+    ]
+    return [tool["name"] for tool in junto_tools], responses.given()
 
 
 @needs_codex
-def test_codex_has_the_entry_and_lets_go(tmp_path: Path, install: Install) -> None:
+def test_codex_lists_the_entry_until_junto_is_uninstalled(tmp_path: Path, install: Install) -> None:
     install("codex")
     assert re.search(r"(?m)^junto .* enabled ", run(tmp_path, str(CODEX), "mcp", "list"))
 
-    run(tmp_path, *junto("uninstall", "codex"))
+    run(tmp_path, *junto_command("uninstall", "codex"))
     assert "No MCP servers configured" in run(tmp_path, str(CODEX), "mcp", "list")
 
 
 @needs_codex
-def test_codex_calls_a_tool_and_passes_our_keys_on(tmp_path: Path, on_stdio: Install) -> None:
-    on_stdio("codex")
+def test_codex_calls_a_tool_and_passes_api_keys_to_junto(
+    tmp_path: Path, install_stdio: Install
+) -> None:
+    install_stdio("codex")
 
-    offered, given = asked_codex(tmp_path, "list_models")
+    offered, result = ask_codex(tmp_path, "list_models")
 
-    assert sorted(offered) == sorted(TOOLS)
-    assert "claude" in given
+    assert sorted(offered) == sorted(tool_names())
+    assert "claude" in result
 
 
 @needs_codex
-def test_codex_calls_a_tool_at_an_address(tmp_path: Path, over_http: Install) -> None:
-    over_http("codex")
+def test_codex_calls_a_tool_over_http(tmp_path: Path, install_http: Install) -> None:
+    install_http("codex")
 
-    offered, given = asked_codex(tmp_path, "current_time")
+    offered, result = ask_codex(tmp_path, "current_time")
 
-    assert sorted(offered) == sorted(HTTP_TOOLS)
-    assert "iso8601" in given
+    assert sorted(offered) == sorted(tool_names(over_http=True))
+    assert "iso8601" in result

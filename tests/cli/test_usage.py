@@ -1,4 +1,4 @@
-"""`junto usage`: what a person sees, what a program reads."""
+"""`junto usage`: the tables for people, and JSON and CSV for programs."""
 
 import csv
 import json
@@ -8,25 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from junto.cli.bars import bar
-from tests.clients import SECONDS, junto
-from tests.server_upstream import ServedUpstream, served_upstream
-from tests.tools.test_chat import called, environment, serving
+from junto.cli.usage import format_bar
+from tests.clients import TIMEOUT_SECONDS, junto_command
+from tests.fake_model_server import FakeModelServer, fake_model_server
+from tests.tools.builtin.test_chat import called, environment, serving
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Iterator[ServedUpstream]:
-    with served_upstream() as upstream:
+def upstream() -> Iterator[FakeModelServer]:
+    with fake_model_server() as upstream:
         yield upstream
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, upstream: ServedUpstream) -> Path:
-    """Return a home in which something was used, in the terminal and by a client."""
+def home(tmp_path_factory: pytest.TempPathFactory, upstream: FakeModelServer) -> Path:
+    """Return a home with recorded usage, from the terminal and from a client."""
     home = tmp_path_factory.mktemp("home")
     variables = environment(home, upstream)
     subprocess.run(
-        junto("chat", "Hi"), env=variables, check=True, capture_output=True, timeout=SECONDS
+        junto_command("chat", "Hi"),
+        env=variables,
+        check=True,
+        capture_output=True,
+        timeout=TIMEOUT_SECONDS,
     )
     with serving(home, upstream) as server:
         called(server, "chat", message="Hi", modelId="b")
@@ -35,35 +39,35 @@ def home(tmp_path_factory: pytest.TempPathFactory, upstream: ServedUpstream) -> 
 
 
 def run(
-    home: Path, upstream: ServedUpstream, *words: str, **more: str
+    home: Path, upstream: FakeModelServer, *words: str, **variables: str
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        junto("usage", *words),
-        env=environment(home, upstream, **more),
+        junto_command("usage", *words),
+        env=environment(home, upstream, **variables),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
 
-def test_a_person_sees_the_whole_and_its_parts(home: Path, upstream: ServedUpstream) -> None:
-    done = run(home, upstream, JUNTO_BUDGET_LIMIT="10")
+def test_usage_prints_the_total_and_its_breakdowns(home: Path, upstream: FakeModelServer) -> None:
+    result = run(home, upstream, JUNTO_BUDGET_LIMIT="10")
 
-    assert done.returncode == 0
-    lines = done.stdout.splitlines()
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
     assert "3 calls (1 failed), 2 questions to models, 20 tokens in, 10 out" in lines[0]
-    heads = [line.split()[0] for line in lines if line.endswith("COST")]
-    assert heads == ["DAY", "MODEL", "TOOL"]  # one caller is no news
-    [dear] = [line for line in lines if line.startswith("a ")]
-    assert "$0.0001" in dear
-    assert dear.endswith("█" * 20)
+    headers = [line.split()[0] for line in lines if line.endswith("COST")]
+    assert headers == ["DAY", "MODEL", "TOOL"]  # no CALLER table, because there is only one
+    [model_line] = [line for line in lines if line.startswith("a ")]
+    assert "$0.0001" in model_line
+    assert model_line.endswith("█" * 20)
     assert any(line.startswith("junto chat") for line in lines)
     assert lines[-1].startswith("Budget: $0.00 of $10.00 spent this month, $10.00 left")
-    assert "The price of 1 question is not known" in done.stderr
+    assert "The price of 1 question is not known" in result.stderr
 
 
-def test_a_program_gets_all_of_it(home: Path, upstream: ServedUpstream) -> None:
+def test_json_contains_the_total_and_every_breakdown(home: Path, upstream: FakeModelServer) -> None:
     facts = json.loads(run(home, upstream, "--json").stdout)
 
     assert facts["total"]["calls"] == 3
@@ -75,7 +79,7 @@ def test_a_program_gets_all_of_it(home: Path, upstream: ServedUpstream) -> None:
     assert facts["budgets"] == []
 
 
-def test_a_spreadsheet_gets_one_table(home: Path, upstream: ServedUpstream) -> None:
+def test_csv_contains_one_breakdown(home: Path, upstream: FakeModelServer) -> None:
     rows = list(csv.DictReader(run(home, upstream, "--csv", "--by", "tool").stdout.splitlines()))
 
     calls = {row["tool"]: (row["calls"], row["failures"]) for row in rows}
@@ -86,8 +90,8 @@ def test_a_spreadsheet_gets_one_table(home: Path, upstream: ServedUpstream) -> N
     }
 
 
-def test_nothing_used_is_said_so_and_a_bad_window_is_a_usage_error(
-    tmp_path: Path, upstream: ServedUpstream
+def test_no_usage_is_reported_and_an_invalid_window_is_a_usage_error(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     fresh = run(tmp_path, upstream)
     bad = run(tmp_path, upstream, "--since", "yesterday")
@@ -100,11 +104,11 @@ def test_nothing_used_is_said_so_and_a_bad_window_is_a_usage_error(
     assert "usage.enabled is off" in off.stderr
 
 
-def test_bars_are_as_long_as_their_share_and_plain_where_they_must_be(
-    home: Path, upstream: ServedUpstream
+def test_bars_are_as_long_as_their_share_and_ascii_where_needed(
+    home: Path, upstream: FakeModelServer
 ) -> None:
     plain = run(home, upstream, "--by", "model", PYTHONIOENCODING="ascii")
 
-    assert [len(bar(share, 10)) for share in (0, 0.001, 0.5, 1, 7)] == [0, 1, 5, 10, 10]
+    assert [len(format_bar(share, 10)) for share in (0, 0.001, 0.5, 1, 7)] == [0, 1, 5, 10, 10]
     assert plain.returncode == 0
     assert "#" * 20 in plain.stdout

@@ -1,4 +1,4 @@
-"""The long tools that the conformance suite expects of a server with tasks."""
+"""The long-running tools that the conformance suite expects of a server with tasks."""
 
 import asyncio
 from typing import Any
@@ -9,81 +9,93 @@ from mcp_types import INTERNAL_ERROR, ClientCapabilities, ElicitRequest
 from pydantic import Field
 
 from junto.domain.errors import ExecutionError
-from junto.tools.tasks import EXTENSION
-from junto.tools.tool import Answer, Arguments, Call
+from junto.tools.base import Arguments
+from junto.tools.tasks import TASKS_EXTENSION
+from junto.tools.tool import CallContext, ToolOutput
 from tests.conformance.fixture_tools import NoArguments, fixture
-from tests.conformance.shared import Context, ask, filled, form, require, text
+from tests.conformance.shared import (
+    Context,
+    ask,
+    find_form_field,
+    form_request,
+    require_capability,
+    text_result,
+)
 
-TASKS = ClientCapabilities(extensions={EXTENSION: {}})
+TASKS = ClientCapabilities(extensions={TASKS_EXTENSION: {}})
 
 
-class Named(Arguments):
+class GreetArguments(Arguments):
     name: str
 
 
-class Computed(Arguments):
+class ComputeArguments(Arguments):
     seconds: float = 0
     label: str = ""
 
 
-class File(Arguments):
+class DeleteArguments(Arguments):
     filename: str = Field(description="What to delete")
 
 
-@fixture("greet", "Greets, always at once", Named)
-async def greet(arguments: Named, _call: Call) -> Answer:
-    return text(f"Hello, {arguments.name}!")
+@fixture("greet", "Greets, always at once", GreetArguments)
+async def greet(arguments: GreetArguments, _call: CallContext) -> ToolOutput:
+    return text_result(f"Hello, {arguments.name}!")
 
 
-@fixture("slow_compute", "Takes its time", Computed, long=True)
-async def slow_compute(arguments: Computed, _call: Call) -> Answer:
+@fixture("slow_compute", "Takes its time", ComputeArguments, long=True)
+async def slow_compute(arguments: ComputeArguments, _call: CallContext) -> ToolOutput:
     await asyncio.sleep(arguments.seconds)
-    return text(f"{arguments.label} computed")
+    return text_result(f"{arguments.label} computed")
 
 
 @fixture("failing_job", "Fails in a foreseen way, as a task only", long=True)
-async def failing_job(_arguments: NoArguments, call: Call) -> Answer:
-    require(call.context, TASKS)
+async def failing_job(_arguments: NoArguments, call: CallContext) -> ToolOutput:
+    require_capability(call.context, TASKS)
     await asyncio.sleep(0.5)
     raise ExecutionError("This job always fails")
 
 
 @fixture("protocol_error_job", "Fails by the protocol", long=True)
-async def protocol_error_job(_arguments: NoArguments, _call: Call) -> Answer:
+async def protocol_error_job(_arguments: NoArguments, _call: CallContext) -> ToolOutput:
     await asyncio.sleep(0.2)
     raise MCPError(INTERNAL_ERROR, "This job breaks")
 
 
-@fixture("confirm_delete", "Asks before it deletes", File, long=True)
-async def confirm_delete(arguments: File, call: Call) -> Answer:
-    answer = await call.work.asks("confirm", _plain(form("Delete it?", "confirm", "boolean")))
-    return text(f"{arguments.filename}: {answer}")
+@fixture("confirm_delete", "Asks before it deletes", DeleteArguments, long=True)
+async def confirm_delete(arguments: DeleteArguments, call: CallContext) -> ToolOutput:
+    answer = await call.job_handle.ask(
+        "confirm", _to_json(form_request("Delete it?", "confirm", "boolean"))
+    )
+    return text_result(f"{arguments.filename}: {answer}")
 
 
 @fixture("multi_input", "Asks two things at once", long=True)
-async def multi_input(_arguments: NoArguments, call: Call) -> Answer:
+async def multi_input(_arguments: NoArguments, call: CallContext) -> ToolOutput:
     answers = await asyncio.gather(
-        call.work.asks("name", _plain(form("Who are you?", "name"))),
-        call.work.asks("confirm", _plain(form("Are you sure?", "confirm", "boolean"))),
+        call.job_handle.ask("name", _to_json(form_request("Who are you?", "name"))),
+        call.job_handle.ask(
+            "confirm", _to_json(form_request("Are you sure?", "confirm", "boolean"))
+        ),
     )
-    return text(str(answers))
+    return text_result(str(answers))
 
 
 @fixture("test_tool_with_task", "Asks first, then works", long=True)
-async def tool_with_task(_arguments: NoArguments, call: Call) -> Answer:
-    require(call.context, TASKS)
+async def tool_with_task(_arguments: NoArguments, call: CallContext) -> ToolOutput:
+    require_capability(call.context, TASKS)
     await asyncio.sleep(0.2)
-    return text(f"Hello, {filled(call.params, 'user_name', 'name')}!")
+    return text_result(f"Hello, {find_form_field(call.params, 'user_name', 'name')}!")
 
 
-async def ask_before_the_task(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Ask what `test_tool_with_task` needs to know before its job begins."""
+async def ask_before_task(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Ask for the input of `test_tool_with_task` before its job starts."""
     params: Any = ctx.params or {}
-    named = ctx.method == "tools/call" and params.get("name") == "test_tool_with_task"
-    if named and not params.get("inputResponses"):
-        return ask(user_name=form("What is your name?", "name"))
+    is_target = ctx.method == "tools/call" and params.get("name") == "test_tool_with_task"
+    if is_target and not params.get("inputResponses"):
+        return ask(user_name=form_request("What is your name?", "name"))
     return await call_next(ctx)
 
 
-def _plain(request: ElicitRequest) -> dict[str, Any]:
+def _to_json(request: ElicitRequest) -> dict[str, Any]:
     return request.model_dump(mode="json", by_alias=True, exclude_none=True)

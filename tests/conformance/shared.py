@@ -1,4 +1,4 @@
-"""What the fixtures of the conformance suite have in common."""
+"""Constants, requests and results that the conformance fixtures share."""
 
 from typing import Any, TypeVar
 
@@ -21,17 +21,17 @@ SAMPLING = types.ClientCapabilities(sampling=types.SamplingCapability())
 ROOTS = types.ClientCapabilities(roots=types.RootsCapability())
 
 
-def text(value: str) -> types.CallToolResult:
+def text_result(value: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=value)])
 
 
-def embedded(uri: str, mime_type: str, value: str) -> types.EmbeddedResource:
+def embed_text(uri: str, mime_type: str, value: str) -> types.EmbeddedResource:
     return types.EmbeddedResource(
         resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=value)
     )
 
 
-def require(context: Context, needed: types.ClientCapabilities) -> None:
+def require_capability(context: Context, needed: types.ClientCapabilities) -> None:
     """Refuse with -32021 unless the client declared `needed`."""
     if context.session.check_client_capability(needed):
         return
@@ -48,21 +48,21 @@ def object_schema(required: list[str] | None = None, **properties: Schema) -> Sc
     return schema | {"required": required} if required else schema
 
 
-def form(message: str, field: str, kind: str = "string") -> types.ElicitRequest:
+def form_request(message: str, field: str, kind: str = "string") -> types.ElicitRequest:
     schema = object_schema([field], **{field: {"type": kind}})
     return types.ElicitRequest(
         params=types.ElicitRequestFormParams(message=message, requested_schema=schema)
     )
 
 
-def sampling(question: str, max_tokens: int) -> types.CreateMessageRequest:
+def sampling_request(question: str, max_tokens: int) -> types.CreateMessageRequest:
     message = types.SamplingMessage(role="user", content=types.TextContent(text=question))
     return types.CreateMessageRequest(
         params=types.CreateMessageRequestParams(messages=[message], max_tokens=max_tokens)
     )
 
 
-def spoken(result: types.CreateMessageResult) -> str:
+def response_text(result: types.CreateMessageResult) -> str:
     return result.content.text if isinstance(result.content, types.TextContent) else "No text"
 
 
@@ -70,13 +70,13 @@ def ask(state: str | None = None, /, **requests: types.InputRequest) -> types.In
     return types.InputRequiredResult(input_requests=requests, request_state=state)
 
 
-def answer(params: types.InputResponseRequestParams, key: str, kind: type[T]) -> T | None:
-    """Return the client's response under `key`, if it is there and of the expected kind."""
+def find_response(params: types.InputResponseRequestParams, key: str, kind: type[T]) -> T | None:
+    """Return the client's response to `key`, or None if it is missing or of another kind."""
     response = (params.input_responses or {}).get(key)
     return response if isinstance(response, kind) else None
 
 
-def filled(params: types.InputResponseRequestParams, key: str, field: str) -> Any:
-    """Return the field of an accepted form, or None when it has still to be asked for."""
-    response = answer(params, key, types.ElicitResult)
+def find_form_field(params: types.InputResponseRequestParams, key: str, field: str) -> Any:
+    """Return a field of an accepted form, or None if the client has not been asked yet."""
+    response = find_response(params, key, types.ElicitResult)
     return response.content.get(field) if response and response.content else None

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import HTTP_TOOLS, SECONDS, TOOLS, HttpClient, clean_environment
-from tests.server_upstream import served_upstream
+from tests.clients import TIMEOUT_SECONDS, HttpClient, clean_environment, tool_names
+from tests.fake_model_server import fake_model_server
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / "tests" / "node" / "node_modules" / ".bin"
-RUN_SECONDS = 180
+SUITE_TIMEOUT_SECONDS = 180
 
 pytestmark = [
-    pytest.mark.timeout(2 * RUN_SECONDS + 20),
+    pytest.mark.timeout(2 * SUITE_TIMEOUT_SECONDS + 20),
     pytest.mark.skipif(not (BIN / "conformance").exists(), reason="npm has not been there"),
 ]
 
@@ -40,39 +40,39 @@ def fixture_server(tmp_path: Path, *flags: str) -> Iterator[int]:
             yield int(process.stdout.readline())
         finally:
             process.terminate()
-            process.wait(SECONDS)
+            process.wait(TIMEOUT_SECONDS)
 
 
-def suite(
-    tmp_path: Path, port: int, revision: str, *more: str
+def run_suite(
+    tmp_path: Path, port: int, revision: str, *options: str
 ) -> "subprocess.CompletedProcess[str]":
     url = f"http://127.0.0.1:{port}/mcp"
     return subprocess.run(
-        [str(BIN / "conformance"), "server", "--url", url, "--requirements", revision, *more],
+        [str(BIN / "conformance"), "server", "--url", url, "--requirements", revision, *options],
         env=environment(tmp_path),
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=RUN_SECONDS,
+        timeout=SUITE_TIMEOUT_SECONDS,
         check=False,
     )
 
 
 @pytest.mark.feature("F014", "F248")
-def test_every_required_scenario_of_both_eras_passes(tmp_path: Path) -> None:
+def test_every_required_scenario_of_both_revisions_passes(tmp_path: Path) -> None:
     with fixture_server(tmp_path, "--sessions") as port:
         for revision in ("2026-07-28", "2025-11-25"):
-            done = suite(tmp_path, port, revision)
+            completed = run_suite(tmp_path, port, revision)
 
             # The exit code counts what is required; the text lists extensions as well.
-            assert done.returncode == 0, done.stdout[-6000:]
-            assert "passed" in done.stdout
-            if revision == "2026-07-28":  # tasks came with it
-                passed = set(re.findall(r"✓ (tasks-[\w-]+) \(extension\)", done.stdout))
-                assert passed == TASKS
+            assert completed.returncode == 0, completed.stdout[-6000:]
+            assert "passed" in completed.stdout
+            if revision == "2026-07-28":  # the revision that added tasks
+                passed = set(re.findall(r"✓ (tasks-[\w-]+) \(extension\)", completed.stdout))
+                assert passed == TASK_SCENARIOS
 
 
-TASKS = {
+TASK_SCENARIOS = {
     "tasks-lifecycle",
     "tasks-capability-negotiation",
     "tasks-wire-fields",
@@ -85,9 +85,9 @@ TASKS = {
     "tasks-mrtr-composition",
 }
 
-# Without sessions an older client has nowhere to send its answer, so it cannot be asked anything;
-# and one scenario warns that it was given no session.
-NEEDS_A_SESSION = [
+# Without a session an older client cannot answer requests of the server; one scenario warns that it
+# got no session.
+SESSION_SCENARIOS = [
     "server-sse-multiple-streams",
     "tools-call-sampling",
     "tools-call-elicitation",
@@ -96,66 +96,68 @@ NEEDS_A_SESSION = [
 ]
 
 
-def test_without_sessions_only_what_asks_the_client_back_is_missing(tmp_path: Path) -> None:
+def test_without_sessions_only_scenarios_that_need_one_fail(tmp_path: Path) -> None:
     baseline = tmp_path / "baseline.yaml"
-    baseline.write_text("server:\n" + "".join(f"  - {name}\n" for name in NEEDS_A_SESSION))
+    baseline.write_text("server:\n" + "".join(f"  - {name}\n" for name in SESSION_SCENARIOS))
 
     with fixture_server(tmp_path) as port:
-        newer = suite(tmp_path, port, "2026-07-28")
-        older = suite(tmp_path, port, "2025-11-25", "--expected-failures", str(baseline))
+        newer = run_suite(tmp_path, port, "2026-07-28")
+        older = run_suite(tmp_path, port, "2025-11-25", "--expected-failures", str(baseline))
 
     assert newer.returncode == 0, newer.stdout[-6000:]
     assert older.returncode == 0, older.stdout[-6000:]
 
 
-def inspected(tmp_path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def run_inspector(tmp_path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [str(BIN / "mcp-inspector"), "--cli", *words],
+        [str(BIN / "mcp-inspector"), "--cli", *arguments],
         env=environment(tmp_path),
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_the_inspector_finds_nothing_to_mend(
+def test_the_inspector_lists_and_calls_tools_without_errors(
     tmp_path: Path, served: HttpClient, transport: str, era: str
 ) -> None:
     program = shutil.which("junto", path=str(Path(sys.executable).parent)) or "junto"
     target = [program, "mcp"] if transport == "stdio" else [f"http://127.0.0.1:{served.port}/mcp"]
     options = [*target, "--transport", transport, "--protocol-era", era]
 
-    listed = inspected(tmp_path, *options, "--method", "tools/list", "--strict")
-    called = inspected(tmp_path, *options, "--method", "tools/call", "--tool-name", "current_time")
+    listed = run_inspector(tmp_path, *options, "--method", "tools/list", "--strict")
+    called = run_inspector(
+        tmp_path, *options, "--method", "tools/call", "--tool-name", "current_time"
+    )
 
     assert listed.returncode == 0, listed.stderr
-    expected = TOOLS if transport == "stdio" else HTTP_TOOLS
+    expected = tool_names() if transport == "stdio" else tool_names(over_http=True)
     assert len(json.loads(listed.stdout)["tools"]) == len(expected)
     assert called.returncode == 0, called.stderr
     assert json.loads(called.stdout)["structuredContent"]["timezone"] == "UTC"
 
 
-def test_five_turns_from_the_inspector_survive_a_restart_between_each(tmp_path: Path) -> None:
+def test_a_conversation_in_the_inspector_survives_a_restart_after_each_turn(tmp_path: Path) -> None:
     program = shutil.which("junto", path=str(Path(sys.executable).parent)) or "junto"
-    with served_upstream() as upstream:
+    with fake_model_server() as upstream:
         a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
         b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k"}
         (tmp_path / "junto.yaml").write_text(json.dumps({"models": [a, b]}))
 
         def chat(message: str, **arguments: str) -> dict[str, str]:
-            words = [f"{name}={value}" for name, value in arguments.items()]
-            given = [word for each in words for word in ("--tool-arg", each)]
-            done = inspected(
+            pairs = [f"{name}={value}" for name, value in arguments.items()]
+            tool_arguments = [word for each in pairs for word in ("--tool-arg", each)]
+            completed = run_inspector(
                 tmp_path, program, "mcp", "--method", "tools/call", "--tool-name", "chat",
-                "--tool-arg", f"message={message}", *given,
+                "--tool-arg", f"message={message}", *tool_arguments,
             )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            facts: dict[str, str] = json.loads(done.stdout)["structuredContent"]
-            return facts
+            assert completed.returncode == 0, completed.stderr
+            content: dict[str, str] = json.loads(completed.stdout)["structuredContent"]
+            return content
 
         first = chat("one")
         chat("two", conversationId=first["conversationId"])

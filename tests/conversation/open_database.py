@@ -1,14 +1,14 @@
-"""What the tests of conversations share."""
+"""Give conversation stores a database that is already open."""
 
 from collections.abc import Awaitable, Callable
 
-from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.database import SqliteDatabase
 
 
-def already(database: Database) -> Callable[[], Awaitable[Database]]:
-    """Return what a store opens its database with, for one that is open."""
+def database_opener(database: SqliteDatabase) -> Callable[[], Awaitable[SqliteDatabase]]:
+    """Return the function with which a store opens its database."""
 
-    async def opened() -> Database:
+    async def open_database() -> SqliteDatabase:
         return database
 
-    return opened
+    return open_database

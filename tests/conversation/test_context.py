@@ -1,4 +1,4 @@
-"""What is sent of a long conversation, whatever was said in it."""
+"""Which part of a long conversation is sent to the model, for any content."""
 
 from dataclasses import replace
 
@@ -7,142 +7,152 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from junto.conversation.context import (
-    Exchange,
-    exchange_tokens,
-    exchanges,
-    head_tail,
-    last_n,
-    token_budget,
+    ContextBuilder,
+    Turn,
+    estimate_turn_tokens,
+    group_turns,
+    select_head_tail,
+    select_last,
+    select_within_tokens,
 )
-from junto.conversation.history import History
-from junto.domain.conversations import Conversation, Said
-from junto.domain.messages import Message, Role, Text, Thinking, ToolCall, ToolResult
-from junto.settings.choices import ContextPolicy
+from junto.domain.conversations import Conversation, StoredMessage
+from junto.domain.messages import Message, Role, TextPart, ThinkingPart, ToolCall, ToolResult
+from junto.settings.enums import ContextPolicy
 from junto.storage.sqlite.conversations import SqliteConversations
-from junto.storage.sqlite.database import Database
-from tests.conversation.support import already
+from junto.storage.sqlite.database import SqliteDatabase
+from tests.conversation.open_database import database_opener
 
 words = st.text("abc ", max_size=40)
 
 
 @st.composite
-def exchange(draw: st.DrawFn) -> Exchange:
-    """A user's turn, perhaps some tools, and an answer."""
-    said = [Message.user(draw(words))]
+def turns(draw: st.DrawFn) -> Turn:
+    """A user message, perhaps tool calls with their results, and perhaps an answer."""
+    messages = [Message.user(draw(words))]
     for number in range(draw(st.integers(0, 3))):
-        call = f"call-{number}"
-        said.append(Message.assistant(draw(words), ToolCall(call, "tool", {})))
-        said.append(Message.user(ToolResult(call, (Text(draw(words)),))))
+        call_id = f"call-{number}"
+        messages.append(Message.assistant(draw(words), ToolCall(call_id, "tool", {})))
+        messages.append(Message.user(ToolResult(call_id, (TextPart(draw(words)),))))
     if draw(st.booleans()):
-        said.append(Message.assistant(draw(words)))
-    return tuple(said)
+        messages.append(Message.assistant(draw(words)))
+    return tuple(messages)
 
 
-histories = st.lists(exchange(), max_size=12)
+histories = st.lists(turns(), max_size=12)
 
 
-def flat(history: list[Exchange]) -> list[Message]:
-    return [message for each in history for message in each]
+def flatten(history: list[Turn]) -> list[Message]:
+    return [message for turn in history for message in turn]
 
 
-def sound(messages: list[Message]) -> None:
-    """Check what every provider wants: a user first, and calls together with their results."""
+def assert_valid(messages: list[Message]) -> None:
+    """Check what every provider requires: a user message first, and a result for each call."""
     if messages:
         assert messages[0].role is Role.USER
         assert not any(isinstance(part, ToolResult) for part in messages[0].parts)
-    asked: list[str] = []
+    call_ids: list[str] = []
     for message in messages:
-        given = [part.call_id for part in message.parts if isinstance(part, ToolResult)]
-        assert given == asked, "a call without its result, or a result without its call"
-        asked = [call.id for call in message.tool_calls]
-    assert asked == []
+        result_ids = [part.call_id for part in message.parts if isinstance(part, ToolResult)]
+        assert result_ids == call_ids, "a call without its result, or a result without its call"
+        call_ids = [call.id for call in message.tool_calls]
+    assert call_ids == []
 
 
 @given(histories)
-def test_exchanges_are_found_again(history: list[Exchange]) -> None:
-    assert exchanges(flat(history)) == history
+def test_grouping_a_flat_history_restores_its_turns(history: list[Turn]) -> None:
+    assert group_turns(flatten(history)) == history
 
 
 @given(histories, st.integers(0, 30))
-def test_whatever_begins_in_the_middle_is_made_sound(history: list[Exchange], start: int) -> None:
-    sound(flat(exchanges(flat(history)[start:])))
-
-
-@given(histories, st.integers(1, 20))
-def test_the_last_n_are_sound_the_latest_and_no_more(history: list[Exchange], most: int) -> None:
-    kept = last_n(history, most)
-
-    sound(flat(kept))
-    assert len(flat(kept)) <= most
-    assert kept == history[len(history) - len(kept) :]
-    rest = history[: len(history) - len(kept)]
-    assert not rest or len(flat(kept)) + len(rest[-1]) > most  # nothing more would have fit
-
-
-@given(histories, st.integers(1, 20))
-def test_head_and_tail_are_sound_in_order_and_never_twice(
-    history: list[Exchange], most: int
+def test_a_history_cut_in_the_middle_is_grouped_into_valid_turns(
+    history: list[Turn], start: int
 ) -> None:
-    kept = head_tail(history, most)
+    assert_valid(flatten(group_turns(flatten(history)[start:])))
 
-    sound(flat(kept))
-    assert len(flat(kept)) <= 2 * most
-    heads = next((n for n in range(len(kept) + 1) if kept[:n] != history[:n]), len(kept) + 1) - 1
-    tail = kept[heads:]
+
+@given(histories, st.integers(1, 20))
+def test_last_n_selects_the_latest_turns_up_to_its_limit(
+    history: list[Turn], max_messages: int
+) -> None:
+    selected = select_last(history, max_messages)
+
+    assert_valid(flatten(selected))
+    assert len(flatten(selected)) <= max_messages
+    assert selected == history[len(history) - len(selected) :]
+    dropped = history[: len(history) - len(selected)]
+    # One more turn would not have fit.
+    assert not dropped or len(flatten(selected)) + len(dropped[-1]) > max_messages
+
+
+@given(histories, st.integers(1, 20))
+def test_head_tail_keeps_the_order_and_repeats_nothing(
+    history: list[Turn], max_messages: int
+) -> None:
+    selected = select_head_tail(history, max_messages)
+
+    assert_valid(flatten(selected))
+    assert len(flatten(selected)) <= 2 * max_messages
+    head_length = (
+        next(
+            (n for n in range(len(selected) + 1) if selected[:n] != history[:n]), len(selected) + 1
+        )
+        - 1
+    )
+    tail = selected[head_length:]
     assert not tail or tail == history[-len(tail) :]
 
 
 @given(histories, st.integers(0, 200))
-def test_a_budget_is_never_exceeded(history: list[Exchange], tokens: int) -> None:
-    kept = token_budget(history, tokens)
+def test_a_token_budget_is_never_exceeded(history: list[Turn], tokens: int) -> None:
+    selected = select_within_tokens(history, tokens)
 
-    sound(flat(kept))
-    assert sum(exchange_tokens(each) for each in kept) <= tokens
-    assert kept == history[len(history) - len(kept) :]
+    assert_valid(flatten(selected))
+    assert sum(estimate_turn_tokens(turn) for turn in selected) <= tokens
+    assert selected == history[len(history) - len(selected) :]
 
 
 @pytest.mark.parametrize("policy", list(ContextPolicy))
-@given(history=histories, most=st.integers(1, 15), tokens=st.integers(0, 400))
-async def test_what_is_read_from_a_store_is_what_the_policy_says(
-    policy: ContextPolicy, history: list[Exchange], most: int, tokens: int
+@given(history=histories, max_messages=st.integers(1, 15), tokens=st.integers(0, 400))
+async def test_the_context_built_from_a_store_follows_the_policy(
+    policy: ContextPolicy, history: list[Turn], max_messages: int, tokens: int
 ) -> None:
-    messages = flat(history)
-    async with Database.opened(None) as database:
-        store = SqliteConversations(already(database))
+    messages = flatten(history)
+    async with SqliteDatabase.open(None) as database:
+        store = SqliteConversations(database_opener(database))
         conversation = Conversation(id="c", owner="me", model="m")
-        said = tuple(
-            Said(position=n, message=message, at=0.0) for n, message in enumerate(messages)
+        stored = tuple(
+            StoredMessage(position=n, message=message, at=0.0) for n, message in enumerate(messages)
         )
-        await store.keep(conversation, said)
+        await store.save_turn(conversation, stored)
 
-        sent = await History(store, policy, most).sent(
+        sent = await ContextBuilder(store, policy, max_messages).build(
             replace(conversation, length=len(messages)), "p", tokens
         )
 
-    chosen = {
-        ContextPolicy.LAST_N: lambda: last_n(history, most),
-        ContextPolicy.HEAD_TAIL: lambda: head_tail(history, most),
+    selected = {
+        ContextPolicy.LAST_N: lambda: select_last(history, max_messages),
+        ContextPolicy.HEAD_TAIL: lambda: select_head_tail(history, max_messages),
         ContextPolicy.TOKEN_BUDGET: lambda: history,
     }[policy]()
-    sound(list(sent))
-    assert list(sent) == flat(token_budget(chosen, tokens))
+    assert_valid(list(sent))
+    assert list(sent) == flatten(select_within_tokens(selected, tokens))
 
 
-async def test_thoughts_are_shown_to_their_own_provider_alone() -> None:
-    async with Database.opened(None) as database:
-        store = SqliteConversations(already(database))
+async def test_thinking_is_sent_only_to_the_provider_that_produced_it() -> None:
+    async with SqliteDatabase.open(None) as database:
+        store = SqliteConversations(database_opener(database))
         conversation = Conversation(id="c", owner="me", model="m")
-        thought = Message.assistant(Thinking("hm", "signed"), "Hello")
-        turn = (
-            Said(position=0, message=Message.user("Hi"), at=0.0),
-            Said(position=1, message=thought, at=0.0, model="m", provider="anthropic"),
+        answer = Message.assistant(ThinkingPart("hm", "signed"), "Hello")
+        stored = (
+            StoredMessage(position=0, message=Message.user("Hi"), at=0.0),
+            StoredMessage(position=1, message=answer, at=0.0, model="m", provider="anthropic"),
         )
-        await store.keep(conversation, turn)
-        history = History(store, ContextPolicy.TOKEN_BUDGET, 10)
-        kept = replace(conversation, length=2)
+        await store.save_turn(conversation, stored)
+        context = ContextBuilder(store, ContextPolicy.TOKEN_BUDGET, 10)
+        saved = replace(conversation, length=2)
 
-        own = await history.sent(kept, "anthropic", 1000)
-        other = await history.sent(kept, "openai", 1000)
+        own = await context.build(saved, "anthropic", 1000)
+        other = await context.build(saved, "openai", 1000)
 
-    assert own[1] == thought
+    assert own[1] == answer
     assert other[1] == Message.assistant("Hello")

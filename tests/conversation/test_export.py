@@ -1,25 +1,25 @@
-"""Whatever grew is the same tree after it was exported and read back."""
+"""Any tree of conversations is the same after it was exported and imported."""
 
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from junto.conversation.archive import exported, imported
-from junto.domain.conversations import Conversation, Said
-from junto.domain.messages import Message, Text, Thinking, ToolCall, ToolResult
+from junto.conversation.export import export_lines, import_from_lines
+from junto.domain.conversations import Conversation, StoredMessage
+from junto.domain.messages import Message, TextPart, ThinkingPart, ToolCall, ToolResult
 from junto.storage.sqlite.conversations import SqliteConversations
-from junto.storage.sqlite.database import Database
-from tests.conversation.support import already
+from junto.storage.sqlite.database import SqliteDatabase
+from tests.conversation.open_database import database_opener
 
 words = st.text(max_size=20)
 messages = st.one_of(
     st.builds(Message.user, words),
-    st.builds(lambda a, b: Message.assistant(Thinking(a, b), Text(b)), words, words),
+    st.builds(lambda a, b: Message.assistant(ThinkingPart(a, b), TextPart(b)), words, words),
     st.builds(lambda n: Message.assistant(ToolCall("1", "t", {"n": n})), st.integers()),
-    st.builds(lambda text: Message.user(ToolResult("1", (Text(text),))), words),
+    st.builds(lambda text: Message.user(ToolResult("1", (TextPart(text),))), words),
 )
-# Grow a line by some messages, branch off from one, or delete one.
+# Add messages to a conversation, branch off from one, or delete one.
 steps = st.lists(
     st.tuples(
         st.sampled_from(["grow", "branch", "delete"]),
@@ -32,41 +32,48 @@ steps = st.lists(
 )
 
 
-async def grown(
+async def grow_tree(
     store: SqliteConversations, script: list[tuple[str, int, int, list[Message]]]
 ) -> None:
-    await store.keep(Conversation(id="c", owner="me", model="m", title="t", created=1.0), ())
+    await store.save_turn(Conversation(id="c", owner="me", model="m", title="t", created=1.0), ())
     ids = ["c"]
-    for number, (what, which, where, said) in enumerate(script):
-        found = await store.find("me", ids[which % len(ids)])
-        if found is None:
+    for number, (action, index, position, new_messages) in enumerate(script):
+        conversation = await store.find("me", ids[index % len(ids)])
+        if conversation is None:
             continue
-        if what == "delete":
-            await store.delete("me", found.id)
-        elif what == "branch":
+        if action == "delete":
+            await store.delete("me", conversation.id)
+        elif action == "branch":
             ids.append(f"b{number}")
-            await store.keep(found.branch(ids[-1], float(number), where), ())
+            await store.save_turn(conversation.branch(ids[-1], float(number), position), ())
         else:
             turn = tuple(
-                Said(position=found.length + place, message=message, at=float(number))
-                for place, message in enumerate(said)
+                StoredMessage(
+                    position=conversation.length + offset, message=message, at=float(number)
+                )
+                for offset, message in enumerate(new_messages)
             )
-            await store.keep(replace(found, updated=float(number)), turn)
+            await store.save_turn(replace(conversation, updated=float(number)), turn)
 
 
 @given(steps)
-async def test_what_is_exported_is_read_back_as_the_same_tree(
+async def test_an_exported_tree_is_imported_unchanged(
     script: list[tuple[str, int, int, list[Message]]],
 ) -> None:
-    async with Database.opened(None) as first, Database.opened(None) as second:
-        old, new = SqliteConversations(already(first)), SqliteConversations(already(second))
-        await grown(old, script)
-        lines = [line async for line in exported(old, "me")]
+    async with SqliteDatabase.open(None) as first, SqliteDatabase.open(None) as second:
+        old, new = (
+            SqliteConversations(database_opener(first)),
+            SqliteConversations(database_opener(second)),
+        )
+        await grow_tree(old, script)
+        lines = [line async for line in export_lines(old, "me")]
 
-        assert await imported(new, "me", lines) == len(lines)
+        assert await import_from_lines(new, "me", lines) == len(lines)
 
-        assert [each async for each in new.everything("me")] == [
-            each async for each in old.everything("me")
+        assert [each async for each in new.iter_all("me")] == [
+            each async for each in old.iter_all("me")
         ]
-        for conversation in (await new.listed("me", None, 100)).conversations:
-            assert await new.said("me", conversation.id) == await old.said("me", conversation.id)
+        for conversation in (await new.list_conversations("me", None, 100)).conversations:
+            assert await new.load_messages("me", conversation.id) == await old.load_messages(
+                "me", conversation.id
+            )

@@ -1,4 +1,4 @@
-"""The bundle for Claude Desktop and its like, packed, judged by its makers' tool, and started."""
+"""The MCP bundle for Claude Desktop: packed, validated by the official tool, and started."""
 
 import json
 import os
@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from junto import __version__
-from tests.clients import SECONDS, TOOLS, Json, child, clean_environment
-from tests.deploy.environments import environment_with
-from tests.deploy.recipe import ROOT, VARIABLES
-from tests.providers.strangers import NODE
+from junto.version import __version__
+from tests.clients import TIMEOUT_SECONDS, Json, clean_environment, stdio_server, tool_names
+from tests.deploy.dockerfile import ROOT, SETTINGS_VARIABLES
+from tests.deploy.virtual_environments import create_environment
+from tests.providers.compat_servers import NODE
 
 MCPB = NODE / "mcpb"
 MANIFEST = ROOT / "deploy" / "bundle" / "manifest.json"
 needs_npm = pytest.mark.skipif(not MCPB.exists(), reason="npm has not been there")
-# What a host would start, worked out by the makers' own library.
-WORKED_OUT = """
+# Prints what a host would start, according to the official library.
+LAUNCH_CONFIG_SCRIPT = """
 import { readFileSync } from "node:fs";
 import { getMcpConfigForManifest } from "@anthropic-ai/mcpb";
 const [folder, chosen] = process.argv.slice(1);
@@ -35,26 +35,34 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     program = ROOT / "deploy" / "bundle" / "pack.py"
     command = [sys.executable, str(program), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=True
+    )
     assert done.stdout.strip() == str(folder / f"junto-{__version__}.mcpb")
     return Path(done.stdout.strip())
 
 
-def _mcpb(*words: str) -> "subprocess.CompletedProcess[str]":
+def _run_mcpb(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [str(MCPB), *words], capture_output=True, text=True, timeout=SECONDS, check=False
+        [str(MCPB), *words], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
     )
 
 
-def _configured(unpacked: Path, **chosen: str) -> Json | None:
-    """Return what a host starts once its user has chosen."""
-    words = ("--input-type=module", "--eval", WORKED_OUT, str(unpacked), json.dumps(chosen))
+def _launch_config(unpacked: Path, **user_config: str) -> Json | None:
+    """Return what a host starts with these choices of its user, or None."""
+    words = (
+        "--input-type=module",
+        "--eval",
+        LAUNCH_CONFIG_SCRIPT,
+        str(unpacked),
+        json.dumps(user_config),
+    )
     done = subprocess.run(
         ["node", *words],
         cwd=NODE.parent,  # where its packages are found
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=True,
     )
     config: Json | None = json.loads(done.stdout)
@@ -65,44 +73,44 @@ def test_the_manifest_agrees_with_the_program() -> None:
     manifest = json.loads(MANIFEST.read_text())
     config = manifest["server"]["mcp_config"]
 
-    assert manifest["version"] == __version__
-    assert [tool["name"] for tool in manifest["tools"]] == TOOLS[:-1]
-    # Only where Claude Code is.
-    assert TOOLS[-1] == "claude_code_query"
+    # Listed only if Claude Code is installed, and it is not in the bundle.
+    assert {*tool_names()} - {tool["name"] for tool in manifest["tools"]} == {"claude_code_query"}
     assert manifest["tools_generated"]
-    assert set(config["env"]) <= VARIABLES
+    assert set(config["env"]) <= SETTINGS_VARIABLES
     for name, option in manifest["user_config"].items():
         assert f"${{user_config.{name}}}" in config["env"].values()
         assert option.get("sensitive", False) == name.endswith("_key")
-        # What has neither reaches the program as it stands here, `${` and all.
+        # An option with neither would reach the program as a literal `${user_config.…}`.
         assert option.get("required") or option["default"] == ""
 
 
 @needs_npm
-def test_its_makers_accept_it(bundle: Path, tmp_path: Path) -> None:
+def test_the_official_validator_accepts_it(bundle: Path, tmp_path: Path) -> None:
     unpacked = tmp_path / "unpacked"
 
-    assert _mcpb("unpack", str(bundle), str(unpacked)).returncode == 0
-    done = _mcpb("validate", str(unpacked / "manifest.json"))
+    assert _run_mcpb("unpack", str(bundle), str(unpacked)).returncode == 0
+    done = _run_mcpb("validate", str(unpacked / "manifest.json"))
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert (unpacked / "server.py").is_file()
     assert f"junto-{__version__}-py3-none-any.whl" in (unpacked / "pyproject.toml").read_text()
 
 
-def test_it_is_the_same_whenever_it_is_packed(bundle: Path, tmp_path: Path) -> None:
+def test_packing_is_reproducible(bundle: Path, tmp_path: Path) -> None:
     program = ROOT / "deploy" / "bundle" / "pack.py"
-    subprocess.run([sys.executable, str(program), str(tmp_path)], timeout=SECONDS, check=True)
+    subprocess.run(
+        [sys.executable, str(program), str(tmp_path)], timeout=TIMEOUT_SECONDS, check=True
+    )
 
     assert (tmp_path / bundle.name).read_bytes() == bundle.read_bytes()
 
 
 @needs_npm
-def test_it_does_not_start_before_a_folder_is_chosen(bundle: Path, tmp_path: Path) -> None:
+def test_a_host_does_not_start_it_before_a_folder_is_chosen(bundle: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(bundle) as archive:
         archive.extractall(tmp_path)
 
-    assert _configured(tmp_path) is None
+    assert _launch_config(tmp_path) is None
 
 
 @needs_npm
@@ -112,15 +120,19 @@ def test_a_host_starts_it_and_its_tools_stay_in_the_folder(bundle: Path, tmp_pat
     (folder / "here.txt").write_text("found")
     with zipfile.ZipFile(bundle) as archive:
         archive.extractall(unpacked)
-    config = _configured(unpacked, folder=str(folder))
+    config = _launch_config(unpacked, folder=str(folder))
     assert config
-    own = environment_with(next(unpacked.glob("*.whl")), tmp_path / "environment")
-    # uv would fetch what is pinned; here it takes the environment that is there.
-    variables = {"UV_PROJECT_ENVIRONMENT": str(own), "UV_NO_SYNC": "1", "UV_OFFLINE": "1"}
+    virtual_environment = create_environment(next(unpacked.glob("*.whl")), tmp_path / "environment")
+    # uv would download the pinned packages; here it uses the existing environment.
+    variables = {
+        "UV_PROJECT_ENVIRONMENT": str(virtual_environment),
+        "UV_NO_SYNC": "1",
+        "UV_OFFLINE": "1",
+    }
     environment = clean_environment(tmp_path, **variables, **config["env"])
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
 
-    with child([config["command"], *config["args"]], environment, tmp_path) as client:
+    with stdio_server([config["command"], *config["args"]], environment, tmp_path) as client:
         listed = client.ask(1, "tools/list")["result"]["tools"]
         read = {"name": "read_file", "arguments": {"path": "here.txt"}}
         inside = client.ask(2, "tools/call", **read)["result"]
@@ -133,6 +145,6 @@ def test_a_host_starts_it_and_its_tools_stay_in_the_folder(bundle: Path, tmp_pat
     assert {tool["name"]: tool["description"] for tool in declared}.items() <= titles.items()
     assert "found" in str(inside["content"])
     assert outside["isError"]
-    # No key was given, and none was made of what stands in the manifest.
+    # No key was given, and no placeholder of the manifest was taken for one.
     providers = {model["provider"] for model in models["structuredContent"]["models"]}
     assert providers == {"embedded"}

@@ -1,4 +1,4 @@
-"""The services that belong together, as two linters and their schema see them."""
+"""compose.yaml: two linters, its variables and secrets, and its networks."""
 
 import json
 import re
@@ -11,34 +11,34 @@ import pytest
 import yaml
 
 from junto.settings import Settings
-from tests.deploy.recipe import ROOT, VARIABLES
-from tests.providers.strangers import NODE
+from tests.deploy.dockerfile import ROOT, SETTINGS_VARIABLES
+from tests.providers.compat_servers import NODE
 
 COMPOSE_LINT = Path(sys.executable).parent / "compose-lint"
 DCLINT = NODE / "dclint"
-# Tags get repairs that a digest would keep out; how many cores there are is not ours to say.
-LEFT_TO_THE_OPERATOR = {"CL-0019", "CL-0026"}
+# No digests, since tags get security fixes; no CPU limits, which the operator has to choose.
+IGNORED_RULES = {"CL-0019", "CL-0026"}
 
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    composed: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
-    return composed
+    document: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    return document
 
 
-def test_a_linter_finds_it_safe() -> None:
+def test_compose_lint_accepts_it() -> None:
     command = [str(COMPOSE_LINT), "check", "--format", "json", "compose.yaml"]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
     findings = json.loads(done.stdout)["findings"]
-    assert {each["rule_id"] for each in findings} <= LEFT_TO_THE_OPERATOR
+    assert {each["rule_id"] for each in findings} <= IGNORED_RULES
 
 
 @pytest.mark.skipif(not DCLINT.exists(), reason="npm has not been there")
-def test_it_follows_the_schema() -> None:
-    # The rule that is left out does not understand that a variable has a default.
+def test_dclint_accepts_it() -> None:
+    # The disabled rule does not understand variables with a default.
     words = ("compose.yaml", "--quiet", "--disable-rule", "no-unbound-port-interfaces")
 
     done = subprocess.run(
@@ -49,21 +49,21 @@ def test_it_follows_the_schema() -> None:
 
 
 def test_its_variables_are_settings(compose: dict[str, Any]) -> None:
-    of_libpq = {"PGPASSWORD"}
+    libpq_variables = {"PGPASSWORD"}
 
-    assert set(compose["services"]["junto"]["environment"]) <= VARIABLES | of_libpq
+    assert set(compose["services"]["junto"]["environment"]) <= SETTINGS_VARIABLES | libpq_variables
 
 
-def test_what_it_asks_of_the_operator_is_in_the_example(compose: dict[str, Any]) -> None:
-    told = set(re.findall(r"(?m)^#?([A-Z_]+)=", (ROOT / "deploy" / "env.example").read_text()))
-    asked = set(re.findall(r"\$\{([A-Z_]+)", json.dumps(compose)))
+def test_the_example_lists_every_variable_for_the_operator(compose: dict[str, Any]) -> None:
+    listed = set(re.findall(r"(?m)^#?([A-Z_]+)=", (ROOT / "deploy" / "env.example").read_text()))
+    used = set(re.findall(r"\$\{([A-Z_]+)", json.dumps(compose)))
     passed_on = compose["services"]["junto"]["environment"]
-    asked |= {name for name, value in passed_on.items() if value is None}
+    used |= {name for name, value in passed_on.items() if value is None}
 
-    assert told == asked
+    assert listed == used
 
 
-def test_no_secret_stands_in_it(compose: dict[str, Any]) -> None:
+def test_it_contains_no_secret(compose: dict[str, Any]) -> None:
     secrets = re.compile(r"PASSWORD|TOKEN|KEY")
     found = {
         name: value
@@ -73,13 +73,13 @@ def test_no_secret_stands_in_it(compose: dict[str, Any]) -> None:
     }
 
     assert {"ACCESS_TOKEN", "PGPASSWORD", "POSTGRES_PASSWORD"} <= set(found)
-    # Passed on, or taken from the operator and missed if it is not there: never empty.
+    # Passed through from the environment, or an error if it is unset or empty.
     assert all(value is None or re.fullmatch(r"\$\{\w+:\?.+\}", value) for value in found.values())
-    # Compose copies these into the container, which cannot be where nothing can be written.
+    # Compose copies secrets into the container, which fails on a read-only file system.
     assert "secrets" not in compose
 
 
-def test_nothing_is_reached_past_the_proxy(compose: dict[str, Any]) -> None:
+def test_services_are_reachable_only_through_the_proxy(compose: dict[str, Any]) -> None:
     services = compose["services"]
 
     assert services["proxy"]["network_mode"] == "service:junto"
@@ -87,17 +87,17 @@ def test_nothing_is_reached_past_the_proxy(compose: dict[str, Any]) -> None:
     assert services["postgres"]["networks"] == services["redis"]["networks"] == ["inside"]
     assert compose["networks"]["inside"] == {"internal": True}
     targets = {port.rpartition(":")[2] for port in services["junto"]["ports"]}
-    assert targets == set(re.findall(r":(\d+)\}", _ports_of_the_proxy()))
-    # Junto's own port is none of them, and it listens on loopback anyway.
+    assert targets == set(re.findall(r":(\d+)\}", _read_proxy_ports()))
+    # Junto's own port is not published, and it listens on loopback anyway.
     assert str(Settings().http.port) not in targets
 
 
-def _ports_of_the_proxy() -> str:
+def _read_proxy_ports() -> str:
     lines = (ROOT / "deploy" / "Caddyfile").read_text().splitlines()
     return "\n".join(line for line in lines if "_port " in line)
 
 
-def test_it_waits_for_calls_that_end(compose: dict[str, Any]) -> None:
+def test_the_grace_period_is_longer_than_draining(compose: dict[str, Any]) -> None:
     grace = int(compose["services"]["junto"]["stop_grace_period"].removesuffix("s"))
 
     assert grace > Settings().http.drain + Settings().jobs.drain

@@ -1,4 +1,4 @@
-"""Junto behind the proxy of compose.yaml: a real one, with the file that it gets there."""
+"""Junto behind a real Caddy with the Caddyfile of compose.yaml."""
 
 import contextlib
 import http.client
@@ -12,10 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import HTTP_TOOLS, SECONDS, HttpClient, clean_environment, http_server, junto
-from tests.deploy.recipe import ROOT
-from tests.processes import until
-from tests.server_upstream import served_upstream
+from tests.clients import (
+    TIMEOUT_SECONDS,
+    HttpClient,
+    clean_environment,
+    http_server,
+    junto_command,
+    tool_names,
+)
+from tests.deploy.dockerfile import ROOT
+from tests.fake_model_server import fake_model_server
+from tests.processes import wait_until
 
 CADDY = Path(sys.executable).parent / "caddy"
 KEY = "3f9a0c1e5b7d"
@@ -23,47 +30,51 @@ HOST = "junto.example.org"
 
 
 @dataclass(frozen=True)
-class Front:
-    """What clients see."""
+class Proxy:
+    """A running proxy, and the port of the Junto behind it."""
 
     client: HttpClient
-    behind: int
+    junto_port: int
 
-    def list(self, key: str | None, host: str = HOST) -> tuple[int, str]:
-        """Ask for the tools, and return the status and what was said."""
+    def list_tools(self, authorization: str | None, host: str = HOST) -> tuple[int, str]:
+        """Request the list of tools, and return the status and the body."""
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
         headers = {"MCP-Protocol-Version": "2025-06-18", "Host": host}
-        reply = self.client.post(message, **headers, Authorization=key or "")
+        reply = self.client.post(message, **headers, Authorization=authorization or "")
         return reply.status, reply.body.decode()
 
 
 @contextlib.contextmanager
-def _proxied(home: Path, port: int, **key: str) -> Iterator[Front]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        front = free.getsockname()[1]
-    variables = {"HTTP_PORT": str(front), "JUNTO_PORT": str(port), "SITE_ADDRESS": "http://"}
+def _run_proxy(home: Path, junto_port: int, **key: str) -> Iterator[Proxy]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        proxy_port = probe.getsockname()[1]
+    variables = {
+        "HTTP_PORT": str(proxy_port),
+        "JUNTO_PORT": str(junto_port),
+        "SITE_ADDRESS": "http://",
+    }
     command = [str(CADDY), "run", "--config", str(ROOT / "deploy" / "Caddyfile")]
     environment = clean_environment(home, **variables, **key)
     with subprocess.Popen(
         command, env=environment, cwd=home, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as proxy:
+    ) as process:
         try:
-            assert until(lambda: _listens(front))
-            yield Front(HttpClient(front), port)
+            assert wait_until(lambda: _is_listening(proxy_port))
+            yield Proxy(HttpClient(proxy_port), junto_port)
         finally:
-            proxy.terminate()
-            proxy.wait(SECONDS)
+            process.terminate()
+            process.wait(TIMEOUT_SECONDS)
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as knocking:
-        return knocking.connect_ex(("127.0.0.1", port)) == 0
+def _is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
-def front(tmp_path: Path) -> Iterator[Front]:
-    with served_upstream() as upstream:
+def proxy(tmp_path: Path) -> Iterator[Proxy]:
+    with fake_model_server() as upstream:
         model = {"id": "m", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
         variables = {
             "JUNTO_MODELS": json.dumps([model]),
@@ -72,52 +83,65 @@ def front(tmp_path: Path) -> Iterator[Front]:
             "JUNTO_JOBS_DRAIN": "0",
         }
         environment = clean_environment(tmp_path, **variables)
-        serving = junto("serve", "--port", "0")
+        command = junto_command("serve", "--port", "0")
         with (
-            http_server(serving, environment, tmp_path) as (client, _),
-            _proxied(tmp_path, client.port, ACCESS_TOKEN=KEY) as front,
+            http_server(command, environment, tmp_path) as (client, _),
+            _run_proxy(tmp_path, client.port, ACCESS_TOKEN=KEY) as proxy,
         ):
-            yield front
+            yield proxy
 
 
-def test_only_who_has_the_key_gets_in(front: Front) -> None:
-    status, said = front.list(f"Bearer {KEY}")
+def test_only_requests_with_the_key_are_accepted(proxy: Proxy) -> None:
+    status, body = proxy.list_tools(f"Bearer {KEY}")
     assert status == 200
-    tools = [tool["name"] for tool in json.loads(said)["result"]["tools"]]
-    assert tools == HTTP_TOOLS
+    tools = [tool["name"] for tool in json.loads(body)["result"]["tools"]]
+    assert tools == tool_names(over_http=True)
 
-    for key in (None, "Bearer", "Bearer ", f"Bearer {KEY}0", f"Bearer {KEY[:-1]}", KEY, "Bearer *"):
-        assert front.list(key) == (401, "A key is needed: Authorization: Bearer KEY.")
+    for authorization in (
+        None,
+        "Bearer",
+        "Bearer ",
+        f"Bearer {KEY}0",
+        f"Bearer {KEY[:-1]}",
+        KEY,
+        "Bearer *",
+    ):
+        assert proxy.list_tools(authorization) == (
+            401,
+            "A key is needed: Authorization: Bearer KEY.",
+        )
     for path in ("/", "/health", "/metrics", "/ready"):
-        assert front.client.get(path, Host=HOST).status == 401
+        assert proxy.client.get(path, Host=HOST).status == 401
 
 
 @pytest.mark.parametrize("key", [{}, {"ACCESS_TOKEN": ""}], ids=["none", "empty"])
-def test_where_no_key_is_set_nobody_does(front: Front, key: dict[str, str], tmp_path: Path) -> None:
-    with _proxied(tmp_path, front.behind, **key) as open_to_nobody:
-        for tried in ("Bearer", "Bearer ", f"Bearer {KEY}", "Bearer {env.ACCESS_TOKEN}"):
-            assert open_to_nobody.list(tried)[0] == 401
+def test_without_a_configured_key_every_request_is_refused(
+    proxy: Proxy, key: dict[str, str], tmp_path: Path
+) -> None:
+    with _run_proxy(tmp_path, proxy.junto_port, **key) as proxy_without_key:
+        for authorization in ("Bearer", "Bearer ", f"Bearer {KEY}", "Bearer {env.ACCESS_TOKEN}"):
+            assert proxy_without_key.list_tools(authorization)[0] == 401
 
 
-def test_a_star_in_a_key_is_a_star(front: Front, tmp_path: Path) -> None:
-    with _proxied(tmp_path, front.behind, ACCESS_TOKEN="ab*") as starred:  # noqa: S106
-        assert starred.list("Bearer ab*")[0] == 200
-        assert starred.list("Bearer abc")[0] == 401
+def test_a_star_in_the_key_is_not_a_wildcard(proxy: Proxy, tmp_path: Path) -> None:
+    with _run_proxy(tmp_path, proxy.junto_port, ACCESS_TOKEN="ab*") as proxy_with_star:  # noqa: S106
+        assert proxy_with_star.list_tools("Bearer ab*")[0] == 200
+        assert proxy_with_star.list_tools("Bearer abc")[0] == 401
 
 
-def test_junto_still_asks_who_is_meant(front: Front) -> None:
-    status, said = front.list(f"Bearer {KEY}", host="elsewhere.example.org")
+def test_junto_still_checks_the_host(proxy: Proxy) -> None:
+    status, body = proxy.list_tools(f"Bearer {KEY}", host="elsewhere.example.org")
 
     assert status == 421
-    assert "http.allowed_hosts" in said
+    assert "http.allowed_hosts" in body
 
 
-def test_progress_comes_while_the_answer_is_made(front: Front) -> None:
+def test_progress_is_streamed_while_the_answer_is_generated(proxy: Proxy) -> None:
     message = {
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        # This one never ends, so whatever comes has not been waited for.
+        # This answer never ends, so the proxy cannot have buffered all of it.
         "params": {
             "name": "chat",
             "arguments": {"message": "drip"},
@@ -131,7 +155,7 @@ def test_progress_comes_while_the_answer_is_made(front: Front) -> None:
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2025-06-18",
     }
-    connection = http.client.HTTPConnection("127.0.0.1", front.client.port, timeout=SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.client.port, timeout=TIMEOUT_SECONDS)
     with contextlib.closing(connection):
         connection.request("POST", "/mcp", json.dumps(message), headers)
         response = connection.getresponse()

@@ -1,6 +1,6 @@
-"""server.json, by which the MCP registry announces Junto.
+"""server.json, with which Junto is published in the MCP registry.
 
-These are the rules of its schema of 2025-12-11 for what is used here; nothing else may be.
+The models cover the part of the schema of 2025-12-11 that is used here, and forbid the rest.
 """
 
 import json
@@ -9,19 +9,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from junto import __version__
 from junto.settings.aliases import ALIASES
-from junto.settings.leaves import leaves
-from tests.deploy.recipe import ROOT
+from junto.settings.fields import collect_fields
+from junto.version import __version__
+from tests.deploy.dockerfile import ROOT
 
 Version = Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+([-+.\w]*)$", max_length=255)]
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Input(Strict):
+class Input(StrictModel):
     description: str | None = None
     format: Literal["string", "number", "boolean", "filepath"] = "string"
     is_required: bool = Field(default=False, alias="isRequired")
@@ -30,40 +30,40 @@ class Input(Strict):
     value: str | None = None
 
 
-class Positional(Input):
+class PositionalArgument(Input):
     type: Literal["positional"]
     value: str
 
 
-class Named(Input):
+class NamedArgument(Input):
     type: Literal["named"]
     name: str
 
 
-class Variable(Input):
+class EnvironmentVariable(Input):
     name: str
 
 
-class Stdio(Strict):
+class StdioTransport(StrictModel):
     type: Literal["stdio"]
 
 
-Argument = Annotated[Positional | Named, Field(discriminator="type")]
+Argument = Annotated[PositionalArgument | NamedArgument, Field(discriminator="type")]
 
 
-class Package(Strict):
+class Package(StrictModel):
     registry_type: Literal["pypi"] = Field(alias="registryType")
     identifier: str
     version: Version
     runtime_hint: Literal["uvx"] = Field(alias="runtimeHint")
     runtime_arguments: list[Argument] = Field(alias="runtimeArguments")
     package_arguments: list[Argument] = Field(alias="packageArguments")
-    transport: Stdio
-    environment_variables: list[Variable] = Field(alias="environmentVariables")
+    transport: StdioTransport
+    environment_variables: list[EnvironmentVariable] = Field(alias="environmentVariables")
 
 
-class Server(Strict):
-    rules: Literal[
+class Server(StrictModel):
+    schema_url: Literal[
         "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
     ] = Field(alias="$schema")
     name: str = Field(pattern=r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", min_length=3, max_length=200)
@@ -73,43 +73,45 @@ class Server(Strict):
     packages: list[Package]
 
 
-def _announced() -> Server:
+def _load_server() -> Server:
     return Server.model_validate_json((ROOT / "server.json").read_text())
 
 
-def test_it_follows_the_rules_of_the_registry() -> None:
-    (package,) = _announced().packages
+def test_it_follows_the_schema_of_the_registry() -> None:
+    (package,) = _load_server().packages
 
     assert package.identifier == "junto"
-    assert [word.value for word in package.package_arguments] == ["mcp"]
+    assert [argument.value for argument in package.package_arguments] == ["mcp"]
 
 
-def test_its_versions_are_ours() -> None:
-    announced = _announced()
-    (package,) = announced.packages
+def test_its_versions_are_those_of_the_package() -> None:
+    server = _load_server()
+    (package,) = server.packages
 
-    assert announced.version == package.version == __version__
-    assert [word.value for word in package.runtime_arguments] == [f"junto[embedded]=={__version__}"]
+    assert server.version == package.version == __version__
+    assert [argument.value for argument in package.runtime_arguments] == [
+        f"junto[embedded]=={__version__}"
+    ]
 
 
-def test_the_readme_says_that_the_name_is_ours() -> None:
-    # The registry looks for this in what PyPI shows, and believes nothing else.
-    named = re.findall(r"<!-- mcp-name: (\S+) -->", (ROOT / "README.md").read_text())
+def test_the_readme_contains_its_name() -> None:
+    # The registry verifies the owner of a name by this comment in the description on PyPI.
+    names = re.findall(r"<!-- mcp-name: (\S+) -->", (ROOT / "README.md").read_text())
 
-    assert named == [_announced().name]
+    assert names == [_load_server().name]
 
 
 def test_its_variables_are_settings_and_secrets_are_marked() -> None:
     paths = {alias.variable: alias.path for alias in ALIASES}
-    paths |= {leaf.variable: path for path, leaf in leaves().items()}
-    (package,) = _announced().packages
+    paths |= {field.variable: path for path, field in collect_fields().items()}
+    (package,) = _load_server().packages
 
     for variable in package.environment_variables:
-        assert variable.is_secret == leaves()[paths[variable.name]].is_secret, variable.name
+        assert variable.is_secret == collect_fields()[paths[variable.name]].is_secret, variable.name
 
 
-def test_what_it_says_is_what_the_package_says() -> None:
+def test_its_description_is_that_of_the_package() -> None:
     project = (ROOT / "pyproject.toml").read_text()
-    announced: dict[str, Any] = json.loads((ROOT / "server.json").read_text())
+    server: dict[str, Any] = json.loads((ROOT / "server.json").read_text())
 
-    assert f'description = "{announced["description"]}"' in project
+    assert f'description = "{server["description"]}"' in project

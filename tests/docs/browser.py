@@ -1,4 +1,4 @@
-"""A real browser without a window, driven through its debugging port."""
+"""A headless Chromium, driven through its debugging port."""
 
 import asyncio
 import contextlib
@@ -23,22 +23,22 @@ _FLAGS = (
     "--disable-sync",
     "--remote-debugging-port=0",
 )
-_SECONDS = 120
+_TIMEOUT_SECONDS = 120
 
 
 @dataclass
 class Tab:
-    """One page of the browser, and everything that it has asked for."""
+    """One tab of the browser, and the URLs that it has requested."""
 
-    line: aiohttp.ClientWebSocketResponse
-    requested: list[str] = field(default_factory=list)
-    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+    websocket: aiohttp.ClientWebSocketResponse
+    requested_urls: list[str] = field(default_factory=list)
+    _ids: "count[int]" = field(default_factory=lambda: count(1))
 
-    async def order(self, method: str, **params: Any) -> dict[str, Any]:
-        number = next(self._numbers)
-        await self.line.send_json({"id": number, "method": method, "params": params})
-        while (message := await self.line.receive_json()).get("id") != number:
-            self._note(message)
+    async def send_command(self, method: str, **params: Any) -> dict[str, Any]:
+        command_id = next(self._ids)
+        await self.websocket.send_json({"id": command_id, "method": method, "params": params})
+        while (message := await self.websocket.receive_json()).get("id") != command_id:
+            self._record_request(message)
         if "error" in message:
             raise RuntimeError(message["error"]["message"])
         result: dict[str, Any] = message["result"]
@@ -46,41 +46,45 @@ class Tab:
 
     async def open(self, address: str) -> None:
         """Go to a page, and wait until it has loaded."""
-        await self.order("Page.navigate", url=address)
-        while (message := await self.line.receive_json()).get("method") != "Page.loadEventFired":
-            self._note(message)
+        await self.send_command("Page.navigate", url=address)
+        while (message := await self.websocket.receive_json()).get(
+            "method"
+        ) != "Page.loadEventFired":
+            self._record_request(message)
 
     async def evaluate(self, script: str) -> Any:
-        """Return what a script gives, once it has."""
-        done = await self.order(
+        """Return the value of a script, once its promise has resolved."""
+        reply = await self.send_command(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
-        if "exceptionDetails" in done:
-            raise RuntimeError(done["exceptionDetails"]["exception"]["description"])
-        return done["result"].get("value")
+        if "exceptionDetails" in reply:
+            raise RuntimeError(reply["exceptionDetails"]["exception"]["description"])
+        return reply["result"].get("value")
 
-    def _note(self, message: dict[str, Any]) -> None:
+    def _record_request(self, message: dict[str, Any]) -> None:
         if message.get("method") == "Network.requestWillBeSent":
-            self.requested.append(message["params"]["request"]["url"])
+            self.requested_urls.append(message["params"]["request"]["url"])
 
 
 @contextlib.asynccontextmanager
-async def browsing(profile: Path) -> AsyncIterator[Tab]:
-    """Start a browser with a profile of its own, and end it."""
-    with _started(profile) as port:
-        async with aiohttp.ClientSession() as session, asyncio.timeout(_SECONDS):
+async def open_browser(profile: Path) -> AsyncIterator[Tab]:
+    """Start a browser with its own profile, and stop it at the end."""
+    with _start_chromium(profile) as port:
+        async with aiohttp.ClientSession() as session, asyncio.timeout(_TIMEOUT_SECONDS):
             targets = await (await session.get(f"http://127.0.0.1:{port}/json")).json()
             [page] = [each for each in targets if each["type"] == "page"]
-            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as line:
-                tab = Tab(line)
+            async with session.ws_connect(
+                page["webSocketDebuggerUrl"], max_msg_size=0
+            ) as websocket:
+                tab = Tab(websocket)
                 for domain in ("Page", "Network", "Runtime"):
-                    await tab.order(f"{domain}.enable")
+                    await tab.send_command(f"{domain}.enable")
                 yield tab
 
 
 @contextlib.contextmanager
-def _started(profile: Path) -> Iterator[int]:
-    """Yield the port on which the browser takes orders."""
+def _start_chromium(profile: Path) -> Iterator[int]:
+    """Yield the debugging port of a new browser."""
     assert CHROMIUM
     with subprocess.Popen(
         [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"],
@@ -90,8 +94,8 @@ def _started(profile: Path) -> Iterator[int]:
     ) as process:
         assert process.stderr
         try:
-            told = next(line for line in process.stderr if "DevTools listening on" in line)
-            yield int(told.rpartition("/devtools/")[0].rpartition(":")[2])
+            announcement = next(line for line in process.stderr if "DevTools listening on" in line)
+            yield int(announcement.rpartition("/devtools/")[0].rpartition(":")[2])
         finally:
             process.terminate()
-            process.communicate(timeout=_SECONDS)
+            process.communicate(timeout=_TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""The manual as its readers see it: pages, blocks, words in backticks, links."""
+"""The pages of the manual: code blocks, commands, inline code and links."""
 
 import re
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Manual:
-    """One page."""
+class ManualPage:
+    """One page of the manual."""
 
     path: Path
 
@@ -28,15 +28,15 @@ class Manual:
 
     @property
     def prose(self) -> str:
-        """Return the page without its blocks."""
+        """Return the page without its code blocks."""
         return _FENCE.sub("", self.text)
 
-    def blocks(self, *kinds: str) -> list[str]:
-        """Return what stands in the blocks of these kinds."""
-        return [body for kind, body in _FENCE.findall(self.text) if kind in kinds]
+    def blocks(self, *languages: str) -> list[str]:
+        """Return the contents of the code blocks in these languages."""
+        return [body for language, body in _FENCE.findall(self.text) if language in languages]
 
     def spans(self) -> list[str]:
-        """Return what stands in backticks, line by line."""
+        """Return the contents of the inline code outside of code blocks."""
         return _SPAN.findall(self.prose)
 
     def links(self) -> list[str]:
@@ -51,9 +51,9 @@ class Manual:
         yield from self.spans()
 
 
-def manual() -> list[Manual]:
-    """Return the pages of docs/, and those that stand beside it."""
-    beside = ("README.md", "README.zh-TW.md", "CONTRIBUTING.md", "CHANGELOG.md")
-    return [Manual(path) for path in sorted((ROOT / "docs").rglob("*.md"))] + [
-        Manual(ROOT / name) for name in beside
+def load_manual() -> list[ManualPage]:
+    """Return the pages of docs/, and those in the root of the repository."""
+    root_pages = ("README.md", "README.zh-TW.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    return [ManualPage(path) for path in sorted((ROOT / "docs").rglob("*.md"))] + [
+        ManualPage(ROOT / name) for name in root_pages
     ]

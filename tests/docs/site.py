@@ -1,4 +1,4 @@
-"""The site, built from the pages as `make site` does, and what its pages ask a browser for."""
+"""The site as `make site` builds it, and the links and resources of its pages."""
 
 import shutil
 import subprocess
@@ -14,11 +14,17 @@ from typing_extensions import override
 
 from tests.docs.pages import ROOT
 
-_LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
+_RESOURCE_ATTRIBUTES = {
+    "script": "src",
+    "link": "href",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+}
 
 
-def built(folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Build the pages that lie in `folder`, and fail over anything that is not in order."""
+def build_site(folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Build the site in `folder`; every warning is an error."""
     return subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict"],
         cwd=folder,
@@ -29,18 +35,18 @@ def built(folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def copied(folder: Path) -> Path:
-    """Copy what the site is made of, so that building leaves the sources alone."""
+def copy_site(folder: Path) -> Path:
+    """Copy the sources of the site, so that building does not change them."""
     shutil.copytree(ROOT / "docs", folder / "docs")
     shutil.copy(ROOT / "zensical.toml", folder)
     return folder
 
 
 @dataclass
-class Page(HTMLParser):
-    """What a page loads by itself, where its links lead, and where others may lead to."""
+class SitePage(HTMLParser):
+    """The resources that a page loads, its links, and its anchors."""
 
-    loaded: list[str] = field(default_factory=list)
+    resources: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
 
@@ -49,12 +55,12 @@ class Page(HTMLParser):
 
     @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, Any]]) -> None:
-        given = dict(attrs)
-        self.anchors.add(given.get("id", ""))
-        if address := given.get(_LOADED.get(tag, "")):
-            self.loaded.append(address)
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
+        attributes = dict(attrs)
+        self.anchors.add(attributes.get("id", ""))
+        if address := attributes.get(_RESOURCE_ATTRIBUTES.get(tag, "")):
+            self.resources.append(address)
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
 
 
 @dataclass(frozen=True)
@@ -63,19 +69,19 @@ class Site:
 
     folder: Path
 
-    def pages(self) -> dict[str, Page]:
-        found = {}
+    def pages(self) -> dict[str, SitePage]:
+        pages = {}
         for path in self.folder.rglob("*.html"):
-            page = Page()
+            page = SitePage()
             page.feed(path.read_text(encoding="utf-8"))
-            found[path.relative_to(self.folder).as_posix()] = page
-        return found
+            pages[path.relative_to(self.folder).as_posix()] = page
+        return pages
 
-    def dead_ends(self) -> Iterator[str]:
-        """Yield every link and every part of a page that leads to nothing in this folder."""
+    def broken_links(self) -> Iterator[str]:
+        """Yield every link and resource whose target is not in this folder."""
         pages = self.pages()
         for name, page in pages.items():
-            for address in (*page.links, *page.loaded):
+            for address in (*page.links, *page.resources):
                 parts = urlsplit(address)
                 if parts.scheme or parts.netloc or name == "404.html":
                     continue
@@ -83,7 +89,9 @@ class Site:
                 target = (base.parent / unquote(parts.path)).resolve() if parts.path else base
                 if target.is_dir():
                     target /= "index.html"
-                known = pages.get(target.relative_to(self.folder.resolve()).as_posix())
+                target_page = pages.get(target.relative_to(self.folder.resolve()).as_posix())
                 anchor = unquote(parts.fragment)
-                if not target.is_file() or (anchor and known and anchor not in known.anchors):
+                if not target.is_file() or (
+                    anchor and target_page and anchor not in target_page.anchors
+                ):
                     yield f"{name}: {address}"

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from junto.settings.choices import AgentOption
-from junto.settings.tree import Agent
-from junto.tools.agent import AgentAnswer, AgentOptions
+from junto.settings.enums import AgentOption
+from junto.settings.schema import AgentSettings
+from junto.tools.builtin.agent import AgentOptions, ClaudeCodeQueryResult
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf-8")
 
@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf
 @pytest.mark.feature("F146", "F249")
 def test_the_page_names_every_option_and_field() -> None:
     schema = AgentOptions.model_json_schema(by_alias=True)["properties"]
-    fields = AgentAnswer.model_json_schema(by_alias=True)["properties"]
+    fields = ClaudeCodeQueryResult.model_json_schema(by_alias=True)["properties"]
 
     missing = [name for name in (*schema, *fields) if f"`{name}`" not in PAGE]
 
@@ -24,4 +24,4 @@ def test_the_page_names_every_option_and_field() -> None:
 def test_the_page_names_only_settings_that_exist() -> None:
     named = set(re.findall(r"`agent\.(\w+)", PAGE))
 
-    assert named <= set(Agent.model_fields)
+    assert named <= set(AgentSettings.model_fields)

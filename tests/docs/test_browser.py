@@ -1,14 +1,14 @@
-"""The site as a browser shows it, opened from its folder, on a machine without a network."""
+"""The site in a browser, opened from its folder without a network."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.docs.browser import CHROMIUM, browsing
-from tests.docs.site import built, copied
+from tests.docs.browser import CHROMIUM, open_browser
+from tests.docs.site import build_site, copy_site
 
-_SEARCH = """
+_READ_SEARCH_RESULTS = """
 new Promise((found) => {
   const roots = () => [...document.querySelectorAll("*")].flatMap((each) => each.shadowRoot ?? []);
   const links = () => roots().flatMap((each) => [...each.querySelectorAll("a")]);
@@ -16,7 +16,7 @@ new Promise((found) => {
   const look = () => links().length ? tell() : setTimeout(look, 50);
   look();
 })"""
-_READY = """
+_OPEN_SEARCH = """
 new Promise((ready) => {
   const look = () => {
     const roots = [...document.querySelectorAll("*")].flatMap((each) => each.shadowRoot ?? []);
@@ -26,8 +26,8 @@ new Promise((ready) => {
   };
   look();
 })"""
-# How far a page, or a table in it, is wider than the screen.
-_TOO_WIDE = """
+# By how many pixels a page, or a table in it, is wider than the screen.
+_MEASURE_OVERFLOW = """
 Math.max(document.documentElement.scrollWidth - innerWidth,
   ...[...document.querySelectorAll("table")].map((each) =>
     each.getBoundingClientRect().right - document.documentElement.clientWidth))"""
@@ -36,22 +36,24 @@ Math.max(document.documentElement.scrollWidth - innerWidth,
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(not CHROMIUM, reason="there is no chromium")
 async def test_search_works_from_a_folder_and_everything_fits_a_phone(tmp_path: Path) -> None:
-    folder = copied(tmp_path)
-    assert built(folder).returncode == 0
+    folder = copy_site(tmp_path)
+    assert build_site(folder).returncode == 0
     site = folder / "site"
 
-    async with browsing(tmp_path / "profile") as tab:
+    async with open_browser(tmp_path / "profile") as tab:
         phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-        await tab.order("Emulation.setDeviceMetricsOverride", **phone)
-        wide = {}
+        await tab.send_command("Emulation.setDeviceMetricsOverride", **phone)
+        overflow = {}
         for page in site.rglob("*.html"):
             await tab.open(page.as_uri())
-            wide[page.name] = await tab.evaluate(_TOO_WIDE)
+            overflow[page.name] = await tab.evaluate(_MEASURE_OVERFLOW)
         await tab.open((site / "index.html").as_uri())
-        await tab.evaluate(_READY)
-        await tab.order("Input.insertText", text="retries")
-        found = await tab.evaluate(_SEARCH)
+        await tab.evaluate(_OPEN_SEARCH)
+        await tab.send_command("Input.insertText", text="retries")
+        results = await tab.evaluate(_READ_SEARCH_RESULTS)
 
-    assert {name: pixels for name, pixels in wide.items() if pixels > 1} == {}, json.dumps(wide)
-    assert any("models.html" in address for address in found)
-    assert [each for each in tab.requested if not each.startswith(("file:", "data:"))] == []
+    assert {name: pixels for name, pixels in overflow.items() if pixels > 1} == {}, json.dumps(
+        overflow
+    )
+    assert any("models.html" in address for address in results)
+    assert [each for each in tab.requested_urls if not each.startswith(("file:", "data:"))] == []

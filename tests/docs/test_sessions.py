@@ -1,4 +1,4 @@
-"""The sessions that the manual shows, gone through as a reader would."""
+"""The terminal sessions of the manual, run as a reader would."""
 
 import re
 import sys
@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, Manual
-from tests.households import household
+from tests.daemon_home import daemon_home
+from tests.docs.pages import ROOT, ManualPage
 
-_ANSWERED = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n?)*)", re.MULTILINE)
-# What is different on every machine, as the manual shows it.
-_NUMBERS = (
+_COMMAND_AND_OUTPUT = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n?)*)", re.MULTILINE)
+# What differs on every machine, and what the manual shows instead.
+_VARYING_VALUES = (
     (r"pid \d+", "pid 4711"),
     (r"since \S+", "since …"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:32701"),
 )
 
 
-def shown(page: str, *commands: str) -> list[tuple[str, str]]:
-    """Return what a page shows for these commands, in the order in which it does."""
-    blocks = Manual(ROOT / "docs" / page).blocks("console")
-    found = [pair for block in blocks for pair in _ANSWERED.findall(block)]
-    return [(line, answer) for line, answer in found if line in commands]
+def load_session(page: str, *commands: str) -> list[tuple[str, str]]:
+    """Return these commands and the output that a page shows for each, in its order."""
+    blocks = ManualPage(ROOT / "docs" / page).blocks("console")
+    steps = [pair for block in blocks for pair in _COMMAND_AND_OUTPUT.findall(block)]
+    return [(command, output) for command, output in steps if command in commands]
 
 
 @pytest.mark.parametrize(
@@ -32,22 +32,24 @@ def shown(page: str, *commands: str) -> list[tuple[str, str]]:
         ("background.md", ["junto start", "junto status", "junto stop"]),
     ],
 )
-def test_a_session_is_what_the_program_says(page: str, commands: list[str], tmp_path: Path) -> None:
-    session = shown(page, *commands)
+def test_a_session_shows_what_the_program_prints(
+    page: str, commands: list[str], tmp_path: Path
+) -> None:
+    session = load_session(page, *commands)
 
-    assert [line for line, _ in session] == commands
-    with household(tmp_path) as home:
-        for line, answer in session:
-            done = home.run(*line.split()[1:])
-            said = told(done.stdout + done.stderr, tmp_path)
-            wanted = told(answer, tmp_path).splitlines()
-            assert [each for each in wanted if each not in said.splitlines()] == [], said
+    assert [command for command, _ in session] == commands
+    with daemon_home(tmp_path) as home:
+        for command, shown in session:
+            done = home.run(*command.split()[1:])
+            printed = normalize_output(done.stdout + done.stderr, tmp_path)
+            expected = normalize_output(shown, tmp_path).splitlines()
+            assert [each for each in expected if each not in printed.splitlines()] == [], printed
 
 
-def told(text: str, home: Path) -> str:
-    """Return what was said with the places and numbers of the manual."""
+def normalize_output(text: str, home: Path) -> str:
+    """Replace the paths and numbers of this machine with those of the manual."""
     text = text.replace(str(Path(sys.executable).parent), "/home/ada/.local/bin")
     text = text.replace(str(home / "data"), "/home/me/.local/share").replace(str(home), "/home/ada")
-    for pattern, instead in _NUMBERS:
-        text = re.sub(pattern, instead, text)
+    for pattern, replacement in _VARYING_VALUES:
+        text = re.sub(pattern, replacement, text)
     return text

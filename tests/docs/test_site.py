@@ -1,4 +1,4 @@
-"""The site of the manual: whole, strict, and with nothing from elsewhere."""
+"""The site of the manual: complete, without broken links, and self-contained."""
 
 import json
 import re
@@ -10,27 +10,27 @@ from typing import Any
 import pytest
 
 from tests.docs.pages import ROOT
-from tests.docs.site import Site, built, copied
+from tests.docs.site import Site, build_site, copy_site
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder = copied(tmp_path_factory.mktemp("site"))
-    done = built(folder)
+    folder = copy_site(tmp_path_factory.mktemp("site"))
+    done = build_site(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return Site(folder / "site")
 
 
-def test_no_link_and_no_part_of_a_page_leads_nowhere(site: Site) -> None:
-    assert list(site.dead_ends()) == []
+def test_no_link_and_no_resource_is_broken(site: Site) -> None:
+    assert list(site.broken_links()) == []
     assert sum(len(page.links) for page in site.pages().values()) > 500
 
 
-def test_no_page_loads_anything_from_elsewhere(site: Site) -> None:
-    loaded = {address for page in site.pages().values() for address in page.loaded}
+def test_no_page_loads_anything_from_another_host(site: Site) -> None:
+    resources = {address for page in site.pages().values() for address in page.resources}
     styles = [path.read_text(encoding="utf-8") for path in site.folder.rglob("*.css")]
 
-    assert [address for address in loaded if re.match(r"(?:\w+:)?//", address)] == []
+    assert [address for address in resources if re.match(r"(?:\w+:)?//", address)] == []
     assert [
         style for style in styles if re.search(r"(?:url\(|@import)[\"' ]*(?:\w+:)?//", style)
     ] == []
@@ -40,31 +40,31 @@ def test_every_page_is_in_the_navigation_and_in_the_search(site: Site) -> None:
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     project = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     index = json.loads((site.folder / "search.json").read_text())
-    found = {item["location"].partition("#")[0] for item in index["items"]}
+    indexed = {item["location"].partition("#")[0] for item in index["items"]}
 
-    assert sorted(_named(project["nav"])) == sorted(pages)
-    assert {page.replace(".md", ".html") for page in pages} <= found
+    assert sorted(_navigation_pages(project["nav"])) == sorted(pages)
+    assert {page.replace(".md", ".html") for page in pages} <= indexed
 
 
-def _named(entry: Any) -> Iterator[str]:
-    """Yield the pages that a part of the navigation names, with or without a title."""
+def _navigation_pages(entry: Any) -> Iterator[str]:
+    """Yield the pages of a part of the navigation, with or without titles."""
     match entry:
         case str():
             yield entry
         case dict():
             for each in entry.values():
-                yield from _named(each)
+                yield from _navigation_pages(each)
         case _:
             for each in entry:
-                yield from _named(each)
+                yield from _navigation_pages(each)
 
 
 @pytest.mark.parametrize("link", ["nowhere.md", "models.md#nowhere"])
-def test_a_link_that_leads_nowhere_fails_the_build(tmp_path: Path, link: str) -> None:
-    page = copied(tmp_path) / "docs" / "jobs.md"
+def test_a_broken_link_fails_the_build(tmp_path: Path, link: str) -> None:
+    page = copy_site(tmp_path) / "docs" / "jobs.md"
     page.write_text(page.read_text() + f"\n[here]({link})\n")
 
-    done = built(tmp_path)
+    done = build_site(tmp_path)
 
     assert done.returncode == 1
     assert "does not exist" in done.stdout + done.stderr

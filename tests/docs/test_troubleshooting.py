@@ -1,4 +1,4 @@
-"""The page about trouble quotes what the program says: each message is provoked and compared."""
+"""The troubleshooting page quotes real messages: each of them is provoked and compared."""
 
 import json
 import re
@@ -13,78 +13,88 @@ from typing import Any
 
 import pytest
 
-from tests.clients import SECONDS, child, clean_environment, http_server, junto, request
-from tests.docs.pages import ROOT, Manual
-from tests.server_upstream import ServedUpstream, served_upstream
+from tests.clients import (
+    TIMEOUT_SECONDS,
+    clean_environment,
+    http_server,
+    junto_command,
+    request,
+    stdio_server,
+)
+from tests.docs.pages import ROOT, ManualPage
+from tests.fake_model_server import FakeModelServer, fake_model_server
 
-PAGE = Manual(ROOT / "docs" / "troubleshooting.md")
+PAGE = ManualPage(ROOT / "docs" / "troubleshooting.md")
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A home in which things are made to go wrong."""
+class UserHome:
+    """A user's home directory, in which commands are made to fail."""
 
-    home: Path
-    upstream: ServedUpstream
+    path: Path
+    upstream: FakeModelServer
 
     @property
     def entry(self) -> dict[str, str]:
-        """Return a model on loopback that does as it is told."""
+        """Return a model of the fake server, which does what its prompt says."""
         return {"id": "m", "provider": "anthropic", "baseUrl": self.upstream.url, "apiKey": "k"}
 
-    def run(self, *words: str, given: bytes = b"", **variables: str) -> str:
-        """Return what a command says, on both of its outputs."""
+    def run(self, *words: str, stdin: bytes = b"", **variables: str) -> str:
+        """Return what a command prints on standard output and standard error."""
         done = subprocess.run(
-            junto(*words),
-            input=given,
-            env=clean_environment(self.home, **variables),
-            cwd=self.home,
+            junto_command(*words),
+            input=stdin,
+            env=clean_environment(self.path, **variables),
+            cwd=self.path,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
         return done.stdout.decode()
 
     def call(self, tool: str, arguments: dict[str, Any] | None = None, **variables: str) -> str:
-        """Return what a client of `junto mcp` is told, and what is on standard error."""
-        question = request(1, "tools/call", name=tool, arguments=arguments or {})
-        return self.run("mcp", given=question, **variables).replace('\\"', '"')
+        """Return the reply of `junto mcp` to a tool call, and its standard error."""
+        message = request(1, "tools/call", name=tool, arguments=arguments or {})
+        return self.run("mcp", stdin=message, **variables).replace('\\"', '"')
 
-    def ask(self, order: str, **variables: str) -> str:
-        """Give a model on loopback an order, and return what the command says."""
-        chosen = {"JUNTO_MODELS": json.dumps([self.entry]), "JUNTO_ANSWERS_MAX_RETRIES": "0"}
-        return self.run("chat", order, given=b"", **chosen | variables)
+    def ask(self, prompt: str, **variables: str) -> str:
+        """Send a prompt to the fake server, and return what the command prints."""
+        defaults = {"JUNTO_MODELS": json.dumps([self.entry]), "JUNTO_ANSWERS_MAX_RETRIES": "0"}
+        return self.run("chat", prompt, stdin=b"", **defaults | variables)
 
-    def file(self, text: str, name: str = "junto.yaml") -> Path:
-        path = self.home / name
-        path.write_text(text)
-        return path
+    def write_file(self, text: str, name: str = "junto.yaml") -> Path:
+        file = self.path / name
+        file.write_text(text)
+        return file
 
-    def knock(self, path: str, **headers: str) -> str:
-        """Return what the HTTP server answers."""
-        environment = clean_environment(self.home)
-        with http_server(junto("serve", "--port", "0"), environment, self.home) as (client, _):
+    def send_http(self, path: str, **headers: str) -> str:
+        """Return the body of the HTTP server's response."""
+        environment = clean_environment(self.path)
+        with http_server(junto_command("serve", "--port", "0"), environment, self.path) as (
+            client,
+            _,
+        ):
             return client.send("GET" if path == "/" else "POST", path, b"{}", headers).body.decode()
 
 
-def a_taken_port(bench: Bench, *words: str) -> str:
+def use_taken_port(home: UserHome, *words: str) -> str:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = str(holder.getsockname()[1])
-        return bench.run(*words, "--port", port).replace(port, "32701")
+        return home.run(*words, "--port", port).replace(port, "32701")
 
 
-def an_old_python(bench: Bench) -> str:
+def make_with_old_python(home: UserHome) -> str:
     for name in ("Makefile", "pyproject.toml"):
-        shutil.copy(ROOT / name, bench.home)
-    shutil.copytree(ROOT / "requirements", bench.home / "requirements")
+        shutil.copy(ROOT / name, home.path)
+    shutil.copytree(ROOT / "requirements", home.path / "requirements")
     script = '#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2 || exit 1\n'
-    old = bench.file(script, "python3.9")
-    old.chmod(0o755)
+    old_python = home.write_file(script, "python3.9")
+    old_python.chmod(0o755)
     done = subprocess.run(
-        ["make", "run", f"PYTHON={old}"],
-        cwd=bench.home,
-        env=clean_environment(bench.home),
+        ["make", "run", f"PYTHON={old_python}"],
+        cwd=home.path,
+        env=clean_environment(home.path),
         capture_output=True,
         text=True,
         check=False,
@@ -92,164 +102,164 @@ def an_old_python(bench: Bench) -> str:
     return done.stdout
 
 
-def a_limit_of_one(bench: Bench) -> str:
-    questions = [request(n, "tools/call", name="chat", arguments={"message": "x"}) for n in (1, 2)]
-    return bench.run(
+def exceed_rate_limit(home: UserHome) -> str:
+    requests = [request(n, "tools/call", name="chat", arguments={"message": "x"}) for n in (1, 2)]
+    return home.run(
         "mcp",
-        given=b"".join(questions),
-        JUNTO_MODELS=json.dumps([bench.entry]),
+        stdin=b"".join(requests),
+        JUNTO_MODELS=json.dumps([home.entry]),
         JUNTO_LIMITS_REQUESTS_PER_MINUTE="1",
         JUNTO_LIMITS_WAIT="0",
     )
 
 
-def a_newer_database(bench: Bench) -> str:
-    bench.run("conversations", "list")
-    [file] = bench.home.rglob("junto.db")
+def open_newer_database(home: UserHome) -> str:
+    home.run("conversations", "list")
+    [file] = home.path.rglob("junto.db")
     with sqlite3.connect(file) as database:
         database.execute("INSERT INTO migrations (name) VALUES ('9999_future')")
     database.close()
-    return bench.run("conversations", "list")
+    return home.run("conversations", "list")
 
 
-def a_broken_database(bench: Bench) -> str:
-    folder = bench.home / "state"
-    folder.mkdir()
-    (folder / "junto.db").write_bytes(b"no database" * 1000)
-    return bench.run("conversations", "list", JUNTO_STATE_DIRECTORY=str(folder))
+def open_broken_database(home: UserHome) -> str:
+    state_dir = home.path / "state"
+    state_dir.mkdir()
+    (state_dir / "junto.db").write_bytes(b"no database" * 1000)
+    return home.run("conversations", "list", JUNTO_STATE_DIRECTORY=str(state_dir))
 
 
-def a_patient_model(bench: Bench) -> str:
-    return bench.call(
+def call_slow_model(home: UserHome) -> str:
+    return home.call(
         "chat",
         {"message": "drip"},
-        JUNTO_MODELS=json.dumps([bench.entry]),
+        JUNTO_MODELS=json.dumps([home.entry]),
         JUNTO_JOBS_LONG_CALL_SECONDS="0.5",
         JUNTO_STDIO_DRAIN="2",
         JUNTO_JOBS_DRAIN="0",
     )
 
 
-def a_file_instead_of_a_folder(bench: Bench) -> str:
-    return str(bench.file("", "file") / "within")
+def path_inside_a_file(home: UserHome) -> str:
+    return str(home.write_file("", "file") / "within")
 
 
-ABSENT = "0123456789abcdef0123456789abcdef"
+UNKNOWN_ID = "0123456789abcdef0123456789abcdef"
 
-# What leads to the message under each heading of the page.
-PROVOKED: dict[str, Callable[[Bench], str]] = {
-    "A value does not fit": lambda b: b.run("serve", JUNTO_HTTP_PORT="many"),
-    "A setting is misspelt": lambda b: (b.file("http: {prot: 5}"), b.run("serve"))[1],
-    "A variable is not set": lambda b: (
-        b.file("models: [{id: sonnet, apiKey: '${MY_KEY}'}]"),
-        b.run("serve"),
+# How to provoke the message under each heading of the page.
+PROVOCATIONS: dict[str, Callable[[UserHome], str]] = {
+    "A value does not fit": lambda h: h.run("serve", JUNTO_HTTP_PORT="many"),
+    "A setting is misspelt": lambda h: (h.write_file("http: {prot: 5}"), h.run("serve"))[1],
+    "A variable is not set": lambda h: (
+        h.write_file("models: [{id: sonnet, apiKey: '${MY_KEY}'}]"),
+        h.run("serve"),
     )[1],
-    "A file that may not be yours": lambda b: (
-        b.file("providers: {anthropic: {base_url: 'https://elsewhere.example'}}"),
-        b.run("serve"),
+    "A file that may not be yours": lambda h: (
+        h.write_file("providers: {anthropic: {base_url: 'https://elsewhere.example'}}"),
+        h.run("serve"),
     )[1],
-    "An address that others can reach": lambda b: b.run("serve", "--host", "0.0.0.0"),  # noqa: S104
-    "Python is too old": an_old_python,
-    "There is no key": lambda b: b.run("mcp"),
-    "The port is in use": lambda b: a_taken_port(b, "serve"),
-    "The background server does not start": lambda b: a_taken_port(b, "start"),
-    "A file that is not there": lambda b: b.run("mcp", JUNTO_CONFIG="/home/ada/junto.yaml"),
-    "A folder that cannot be written": lambda b: b.call(
-        "list_conversations", JUNTO_STATE_DIRECTORY=a_file_instead_of_a_folder(b)
+    "An address that others can reach": lambda h: h.run("serve", "--host", "0.0.0.0"),  # noqa: S104
+    "Python is too old": make_with_old_python,
+    "There is no key": lambda h: h.run("mcp"),
+    "The port is in use": lambda h: use_taken_port(h, "serve"),
+    "The background server does not start": lambda h: use_taken_port(h, "start"),
+    "A file that is not there": lambda h: h.run("mcp", JUNTO_CONFIG="/home/ada/junto.yaml"),
+    "A folder that cannot be written": lambda h: h.call(
+        "list_conversations", JUNTO_STATE_DIRECTORY=path_inside_a_file(h)
     ),
-    "PostgreSQL cannot be reached": lambda b: b.call(
+    "PostgreSQL cannot be reached": lambda h: h.call(
         "list_conversations", JUNTO_DATABASE_URL="postgresql://127.0.0.1:1/junto"
     ),
-    "They are switched off": lambda b: b.call(
-        "chat", {"message": "x", "conversationId": ABSENT}, JUNTO_CONVERSATIONS_ENABLED="false"
+    "They are switched off": lambda h: h.call(
+        "chat", {"message": "x", "conversationId": UNKNOWN_ID}, JUNTO_CONVERSATIONS_ENABLED="false"
     ),
-    "This one is not there any more": lambda b: b.call(
-        "chat", {"message": "x", "conversationId": ABSENT}
+    "This one is not there any more": lambda h: h.call(
+        "chat", {"message": "x", "conversationId": UNKNOWN_ID}
     ),
-    "The folder of logs cannot be written": lambda b: b.run(
-        "mcp", JUNTO_LOGGING_OUTPUT="files", JUNTO_LOGGING_DIRECTORY=a_file_instead_of_a_folder(b)
+    "The folder of logs cannot be written": lambda h: h.run(
+        "mcp", JUNTO_LOGGING_OUTPUT="files", JUNTO_LOGGING_DIRECTORY=path_inside_a_file(h)
     ),
-    "It was switched off": lambda b: b.call("read_file", {"path": "x"}, JUNTO_TOOLS_DISABLED="kit"),
-    "A name that is none": lambda b: b.run("mcp", JUNTO_TOOLS_DISABLED="kits"),
-    "More lines": lambda b: b.run("mcp", "--log-level", "debug"),
-    "The model is not known": lambda b: b.run("chat", "-m", "claude-sonnet-5-5", "Hello"),
-    "The model is gone": lambda b: b.run("chat", "-m", "claude-3-5-haiku-20241022", "Hello"),
-    "The key is refused": lambda b: b.ask("fail 401"),
-    "Too many requests": lambda b: b.ask("fail 429"),
-    "Junto's own limit": a_limit_of_one,
-    "The provider cannot be reached": lambda b: b.run(
+    "It was switched off": lambda h: h.call("read_file", {"path": "x"}, JUNTO_TOOLS_DISABLED="kit"),
+    "A name that is none": lambda h: h.run("mcp", JUNTO_TOOLS_DISABLED="kits"),
+    "More lines": lambda h: h.run("mcp", "--log-level", "debug"),
+    "The model is not known": lambda h: h.run("chat", "-m", "claude-sonnet-5-5", "Hello"),
+    "The model is gone": lambda h: h.run("chat", "-m", "claude-3-5-haiku-20241022", "Hello"),
+    "The key is refused": lambda h: h.ask("fail 401"),
+    "Too many requests": lambda h: h.ask("fail 429"),
+    "Junto's own limit": exceed_rate_limit,
+    "The provider cannot be reached": lambda h: h.run(
         "chat", "-m", "gpt-5", "Hello",
         OPENAI_API_KEY="k", OPENAI_BASE_URL="http://127.0.0.1:1/v1", JUNTO_ANSWERS_MAX_RETRIES="0",
     ),
-    "There is no model at all": lambda b: b.run("chat", "Hello", JUNTO_EMBEDDED_ENABLED="false"),
-    "Another embedded model is not found": lambda b: b.run(
+    "There is no model at all": lambda h: h.run("chat", "Hello", JUNTO_EMBEDDED_ENABLED="false"),
+    "Another embedded model is not found": lambda h: h.run(
         "chat", "Hello", JUNTO_EMBEDDED_MODEL="/home/ada/model.gguf"
     ),
-    "A client gives up after a minute": a_patient_model,
-    "It was made by a newer Junto": a_newer_database,
-    "It is broken": a_broken_database,
-    "A path lies outside": lambda b: b.call(
+    "A client gives up after a minute": call_slow_model,
+    "It was made by a newer Junto": open_newer_database,
+    "It is broken": open_broken_database,
+    "A path lies outside": lambda h: h.call(
         "read_file", {"path": "/data/notes.txt"}, JUNTO_TOOLS_ROOTS="."
     ),
-    "No folder is allowed": lambda b: b.call("read_file", {"path": "notes.txt"}),
-    "A path of another system": lambda b: b.call(
+    "No folder is allowed": lambda h: h.call("read_file", {"path": "notes.txt"}),
+    "A path of another system": lambda h: h.call(
         "read_file", {"path": r"C:\Users\ada\notes.txt"}, JUNTO_TOOLS_ROOTS="."
     ),
-    "Unknown Host": lambda b: b.knock("/", Host="junto.example.org"),
-    "Unknown Origin": lambda b: b.knock("/", Origin="https://junto.example.org"),
-    "Missing headers": lambda b: b.knock("/mcp", **{"Content-Type": "application/json"}),
+    "Unknown Host": lambda h: h.send_http("/", Host="junto.example.org"),
+    "Unknown Origin": lambda h: h.send_http("/", Origin="https://junto.example.org"),
+    "Missing headers": lambda h: h.send_http("/mcp", **{"Content-Type": "application/json"}),
 }  # fmt: skip
 
 
-def quotes(page: Manual) -> Iterator[tuple[str, str]]:
-    """Yield each message that the page quotes, with the heading that it stands under."""
+def find_quotes(page: ManualPage) -> Iterator[tuple[str, str]]:
+    """Yield each message that the page quotes, with its heading."""
     for section in re.split(r"^#+ ", page.text, flags=re.MULTILINE)[1:]:
         heading, _, body = section.partition("\n")
         for quote in re.findall(r"```text\n(.*?)```", body, re.DOTALL):
             yield heading.strip(), quote
 
 
-def says(quote: str, said: str) -> bool:
-    """Tell whether a quote was said, where … stands for what is different each time."""
-    wanted = (re.escape(line).replace("…", ".*") for line in quote.strip().splitlines())
-    return all(re.search(line, said) for line in wanted)
+def appears_in(quote: str, output: str) -> bool:
+    """Return whether the output contains a quote; … in it stands for any text."""
+    patterns = (re.escape(line).replace("…", ".*") for line in quote.strip().splitlines())
+    return all(re.search(line, output) for line in patterns)
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Iterator[ServedUpstream]:
-    with served_upstream() as served:
-        yield served
+def upstream() -> Iterator[FakeModelServer]:
+    with fake_model_server() as server:
+        yield server
 
 
 @pytest.mark.feature("F253", "F254", "F255", "F257", "F258", "F259")
 @pytest.mark.parametrize(
-    ("heading", "quote"), list(quotes(PAGE)), ids=[heading for heading, _ in quotes(PAGE)]
+    ("heading", "quote"), list(find_quotes(PAGE)), ids=[heading for heading, _ in find_quotes(PAGE)]
 )
-def test_a_message_on_the_page_is_the_one_that_the_program_gives(
-    heading: str, quote: str, tmp_path: Path, upstream: ServedUpstream
+def test_a_quoted_message_is_what_the_program_prints(
+    heading: str, quote: str, tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    said = PROVOKED[heading](Bench(tmp_path, upstream)).replace(str(tmp_path), "/home/ada")
+    output = PROVOCATIONS[heading](UserHome(tmp_path, upstream)).replace(str(tmp_path), "/home/ada")
 
-    assert says(quote, said.replace("\\\\", "\\")), said
+    assert appears_in(quote, output.replace("\\\\", "\\")), output
 
 
-def test_every_message_that_is_provoked_is_on_the_page() -> None:
-    assert {heading for heading, _ in quotes(PAGE)} == set(PROVOKED)
+def test_every_quote_is_provoked_and_every_provocation_is_quoted() -> None:
+    assert {heading for heading, _ in find_quotes(PAGE)} == set(PROVOCATIONS)
 
 
 @pytest.mark.feature("F256")
-def test_what_was_said_does_not_stay_in_memory(tmp_path: Path, upstream: ServedUpstream) -> None:
-    entry = Bench(tmp_path, upstream).entry
+def test_conversations_do_not_stay_in_memory(tmp_path: Path, upstream: FakeModelServer) -> None:
+    entry = UserHome(tmp_path, upstream).entry
     environment = clean_environment(
         tmp_path,
         JUNTO_MODELS=json.dumps([entry]),
         JUNTO_LIMITS_REQUESTS_PER_MINUTE="10000",
         JUNTO_LIMITS_TOKENS_PER_MINUTE="1000000000",
-        JUNTO_KNOWLEDGE_EMBEDDINGS="off",  # its model would come behind the scenes, and count
+        JUNTO_KNOWLEDGE_EMBEDDINGS="off",  # its model would be loaded meanwhile, and count
     )
-    with child(junto("mcp"), environment, tmp_path) as client:
+    with stdio_server(junto_command("mcp"), environment, tmp_path) as client:
 
-        def memory_after(conversations: int) -> int:
+        def resident_kilobytes_after(conversations: int) -> int:
             for number in range(conversations):
                 message = f"say {number} " + "word " * 40_000
                 client.ask(number, "tools/call", name="chat", arguments={"message": message})
@@ -257,8 +267,8 @@ def test_what_was_said_does_not_stay_in_memory(tmp_path: Path, upstream: ServedU
             [kilobytes] = re.findall(r"VmRSS:\s+(\d+)", status)
             return int(kilobytes)
 
-        before = memory_after(20)
-        after = memory_after(100)
+        before = resident_kilobytes_after(20)
+        after = resident_kilobytes_after(100)
 
-    # They are 20 MB as text; held in memory, as many would be added.
+    # The conversations are 20 MB of text, and would take at least as much memory.
     assert after - before < 10_000

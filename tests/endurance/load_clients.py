@@ -1,4 +1,4 @@
-"""Servers under load that are killed or cut off at random, and what must be true afterwards."""
+"""Servers that are disturbed under load, their clients, and a check of the stored history."""
 
 import contextlib
 import http.client
@@ -14,19 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.conversations import ConversationStore
-from tests.clients import HttpClient, clean_environment, junto, unmeasured
-from tests.server_upstream import served_upstream
+from tests.clients import HttpClient, clean_environment, junto_command, without_coverage
+from tests.fake_model_server import fake_model_server
+from tests.processes import wait_until
 
-# Larger numbers by hand: JUNTO_TEST_KILLS=100 JUNTO_TEST_TURNS=5000 JUNTO_TEST_SEED=7.
-KILLS = int(os.environ.get("JUNTO_TEST_KILLS", "6"))
-TURNS = int(os.environ.get("JUNTO_TEST_TURNS", "300"))
+# For a longer run: JUNTO_TEST_KILLS=100 JUNTO_TEST_TURNS=5000 JUNTO_TEST_SEED=7.
+KILL_COUNT = int(os.environ.get("JUNTO_TEST_KILLS", "2"))
+TURN_COUNT = int(os.environ.get("JUNTO_TEST_TURNS", "100"))
 SEED = int(os.environ.get("JUNTO_TEST_SEED", "1"))
-CLIENTS = 10
+CLIENT_COUNT = 10
+_MIN_TURNS = 5
 
 
 @dataclass
 class Server:
-    """One `junto serve`, which can be killed and comes back on another port."""
+    """One `junto serve`, which can be killed and restarted on another port."""
 
     environment: dict[str, str]
     home: Path
@@ -35,10 +37,10 @@ class Server:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            junto("serve", "--port", "0", "--log-level", "error"),
+            junto_command("serve", "--port", "0", "--log-level", "error"),
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env=unmeasured(self.environment),
+            env=without_coverage(self.environment),
             cwd=self.home,
         )
         assert self.process.stderr
@@ -56,100 +58,110 @@ class Server:
 
 @dataclass
 class Record:
-    """What clients were told, which must be true for ever."""
+    """The answers and errors that clients received, which the store must match."""
 
-    answered: list[tuple[str, str, str]] = field(default_factory=list)  # conversation, asked, said
-    refused: list[dict[str, Any]] = field(default_factory=list)
+    # Conversation, question and answer.
+    answers: list[tuple[str, str, str]] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, message: str, result: dict[str, Any]) -> str | None:
-        facts = result["structuredContent"]
+    def add(self, message: str, result: dict[str, Any]) -> str | None:
+        content = result["structuredContent"]
         with self.lock:
             if result["isError"]:
-                self.refused.append(facts)
+                self.errors.append(content)
                 return None
-            self.answered.append((facts["conversationId"], message, facts["response"]))
-        return str(facts["conversationId"])
+            self.answers.append((content["conversationId"], message, content["response"]))
+        return str(content["conversationId"])
 
 
 @contextlib.contextmanager
-def servers(home: Path, count: int, **variables: str) -> Iterator[list[Server]]:
-    with served_upstream() as upstream:
+def run_servers(home: Path, count: int, **variables: str) -> Iterator[list[Server]]:
+    with fake_model_server() as upstream:
         entry = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
         limits = {"JUNTO_LIMITS_REQUESTS_PER_MINUTE": "1000000"}
         limits |= {"JUNTO_LIMITS_TOKENS_PER_MINUTE": "1000000000"}
         environment = clean_environment(
             home, JUNTO_MODELS=json.dumps([entry]), **limits, **variables
         )
-        running = [Server(environment, home) for _ in range(count)]
+        servers = [Server(environment, home) for _ in range(count)]
         try:
-            for server in running:
+            for server in servers:
                 server.start()
-            yield running
+            yield servers
         finally:
-            for server in running:
+            for server in servers:
                 if server.process and server.process.poll() is None:
                     server.kill()
 
 
-def talk(servers: list[Server], record: Record, client: int, over: Callable[[], bool]) -> None:
-    """Ask on and on, each turn at a random server, in three conversations of one's own."""
-    chance = random.Random(SEED * 1000 + client)  # noqa: S311 - to be repeated, not guessed
-    mine: list[str | None] = [None] * 3
-    number = 0
-    while not over():
-        line = chance.randrange(3)
-        message = f"client {client} turn {number}"
-        number += 1
+def chat_until(
+    servers: list[Server], record: Record, client: int, is_over: Callable[[], bool]
+) -> None:
+    """Chat until `is_over`, each turn on a random server, in three conversations of this client."""
+    rng = random.Random(SEED * 1000 + client)  # noqa: S311 - must be repeatable
+    conversation_ids: list[str | None] = [None] * 3
+    turn = 0
+    while not is_over():
+        index = rng.randrange(3)
+        message = f"client {client} turn {turn}"
+        turn += 1
         arguments = {"message": message}
-        if mine[line]:
-            arguments["conversationId"] = str(mine[line])
-        server = HttpClient(chance.choice(servers).port)
+        if conversation_ids[index]:
+            arguments["conversationId"] = str(conversation_ids[index])
+        server = HttpClient(rng.choice(servers).port)
         try:
             reply = server.modern("tools/call", name="chat", arguments=arguments)
             result = reply.json()["result"]
         except (OSError, http.client.HTTPException, ValueError, KeyError):
-            time.sleep(0.01)  # nobody there, or no longer
+            time.sleep(0.01)  # the server is down, or was killed meanwhile
             continue
-        mine[line] = record.note(message, result) or mine[line]
+        conversation_ids[index] = record.add(message, result) or conversation_ids[index]
 
 
-def under_load(
-    servers: list[Server], disturb: Callable[[random.Random], None], times: int
+def run_under_load(
+    servers: list[Server], disturb: Callable[[random.Random], None], disturbances: int
 ) -> Record:
-    """Let ten clients talk while `disturb` is called so many times, at random moments."""
-    record, over = Record(), threading.Event()
+    """Let ten clients chat while `disturb` is called at random moments."""
+    record, finished = Record(), threading.Event()
     threads = [
-        threading.Thread(target=talk, args=(servers, record, number, over.is_set))
-        for number in range(CLIENTS)
+        threading.Thread(target=chat_until, args=(servers, record, number, finished.is_set))
+        for number in range(CLIENT_COUNT)
     ]
     for thread in threads:
         thread.start()
-    chance = random.Random(SEED)  # noqa: S311
+    rng = random.Random(SEED)  # noqa: S311
     try:
-        for _ in range(times):
-            time.sleep(chance.uniform(0.05, 0.6))  # when is what is tried here
-            disturb(chance)
-        time.sleep(0.3)  # some go on after the last
+        for _ in range(disturbances):
+            wait_for_turns(record)
+            time.sleep(rng.uniform(0.05, 0.6))  # random timing is what is tested
+            disturb(rng)
+        wait_for_turns(record)
     finally:
-        over.set()
+        finished.set()
         for thread in threads:
             thread.join(60)
     return record
 
 
-async def check(store: ConversationStore, record: Record) -> None:
-    """Every answered turn is there, in its place; there is no half turn."""
-    kept: dict[str, list[str]] = {}
-    async for conversation, said in store.everything("local"):
+def wait_for_turns(record: Record) -> None:
+    """Wait until some more turns are answered, however busy the machine is."""
+    answered = len(record.answers)
+    wait_until(lambda: len(record.answers) > answered + _MIN_TURNS)
+
+
+async def check_history(store: ConversationStore, record: Record) -> None:
+    """Check that every answered turn is stored in its place, and that no turn is incomplete."""
+    texts_by_id: dict[str, list[str]] = {}
+    async for conversation, messages in store.iter_all("local"):
         assert conversation.length % 2 == 0
-        assert [each.position for each in said] == list(range(len(said)))
-        assert conversation.length == len(said), "these clients never branch"
-        roles = [each.message.role.value for each in said]
-        assert roles == ["user", "assistant"] * (len(said) // 2)
-        kept[conversation.id] = [each.message.text for each in said]
-    for id_, asked, answer in record.answered:
-        texts = kept[id_]
-        place = texts.index(asked)
-        assert texts[place + 1] == answer
-    assert len(record.answered) == len(set(record.answered))
+        assert [each.position for each in messages] == list(range(len(messages)))
+        assert conversation.length == len(messages), "these clients never branch"
+        roles = [each.message.role.value for each in messages]
+        assert roles == ["user", "assistant"] * (len(messages) // 2)
+        texts_by_id[conversation.id] = [each.message.text for each in messages]
+    for id_, question, answer in record.answers:
+        texts = texts_by_id[id_]
+        position = texts.index(question)
+        assert texts[position + 1] == answer
+    assert len(record.answers) == len(set(record.answers))

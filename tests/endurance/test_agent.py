@@ -1,4 +1,4 @@
-"""Runs of Claude Code stopped in eight ways at random moments: nothing of them is left."""
+"""Runs of Claude Code that are stopped at random moments, in eight ways, leave nothing behind."""
 
 import json
 import os
@@ -11,78 +11,89 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.harness import LONG, bash, facts, on_http, on_stdio, processes, query, says, steps
+from tests.agent.claude_code_server import (
+    LONG_COMMAND,
+    bash,
+    call_for_content,
+    find_pids,
+    http_client,
+    run_agent,
+    say,
+    stdio_client,
+    steps,
+)
 from tests.clients import HttpClient, Json, StdioClient, notification, request
-from tests.endurance.harness import SEED
-from tests.server_upstream import ServedUpstream, served_upstream
+from tests.endurance.load_clients import SEED
+from tests.fake_model_server import FakeModelServer, fake_model_server
+from tests.processes import command_lines, wait_until
 
-# Eight ways, seven times each; more by hand.
-TIMES = int(os.environ.get("JUNTO_TEST_STOPS", "7"))
-PATIENCE = 10.0
-# Longer than a start takes, so that some are stopped before and some after it.
-LATEST = 2.0
+# For a longer run, set the variable.
+RUNS_PER_TEST = int(os.environ.get("JUNTO_TEST_STOPS", "2"))
+pytestmark = pytest.mark.timeout(60 + 15 * RUNS_PER_TEST)
+STOP_TIMEOUT_SECONDS = 10.0
+# Longer than a start takes, so that some runs are stopped before it and some after.
+MAX_DELAY_SECONDS = 2.0
 
 Stop = Callable[[StdioClient | HttpClient, str, float], None]
 
 
 @pytest.fixture
-def upstream() -> Iterator[ServedUpstream]:
-    with served_upstream() as upstream:
+def upstream() -> Iterator[FakeModelServer]:
+    with fake_model_server() as upstream:
         yield upstream
 
 
-def work(mark: str) -> Json:
-    return {"prompt": steps(bash(LONG.format(mark=mark)), says("done"))}
+def agent_arguments(mark: str) -> Json:
+    return {"prompt": steps(bash(LONG_COMMAND.format(mark=mark)), say("done"))}
 
 
-def gone(*marks: str) -> float:
-    """Wait until no process has any of these marks, and return how long that took."""
-    began = time.monotonic()
-    while left := processes(*marks):
-        took = time.monotonic() - began
-        assert took < PATIENCE, [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
-        time.sleep(0.02)  # other processes end them
-    return time.monotonic() - began
+def wait_until_gone(*marks: str, timeout: float = STOP_TIMEOUT_SECONDS) -> None:
+    """Wait until no process has any of these marks."""
+    is_gone = wait_until(lambda: not find_pids(*marks), timeout)
+    assert is_gone, [command_lines().get(pid) for pid in find_pids(*marks)]
 
 
-def ended(client: StdioClient | HttpClient, *marks: str) -> None:
-    """Wait until the latest run is over, and see that nothing of it is left."""
-    began = time.monotonic()
-    while facts(client, "job")["jobs"][0]["state"] in ("queued", "running"):
-        assert time.monotonic() - began < PATIENCE, "it would not end"
-        time.sleep(0.02)  # it is another process that ends it
-    assert gone(*marks) < PATIENCE - (time.monotonic() - began)
+def wait_until_ended(client: StdioClient | HttpClient, *marks: str) -> None:
+    """Wait until the latest run has ended and none of its processes is left."""
+    end = time.monotonic() + STOP_TIMEOUT_SECONDS
+    assert wait_until(lambda: has_ended(client), STOP_TIMEOUT_SECONDS), "it would not end"
+    wait_until_gone(*marks, timeout=end - time.monotonic())
 
 
-def moments(way: str) -> Iterator[tuple[str, float]]:
-    chance = random.Random(f"{SEED} {way}")  # noqa: S311 - to be repeated
-    for number in range(TIMES):
-        yield f"{way}-{os.getpid()}-{number}", chance.random() * LATEST
+def has_ended(client: StdioClient | HttpClient) -> bool:
+    state = call_for_content(client, "job")["jobs"][0]["state"]
+    return state not in ("queued", "running")
 
 
-def checked(client: StdioClient | HttpClient, expected: str) -> None:
-    """See that each run has ended as it should, and that what it said is kept."""
-    jobs = facts(client, "job")["jobs"]
-    messages = 0
-    for each in jobs[:TIMES]:
+def marks_and_delays(way: str) -> Iterator[tuple[str, float]]:
+    rng = random.Random(f"{SEED} {way}")  # noqa: S311 - must be repeatable
+    for number in range(RUNS_PER_TEST):
+        yield f"{way}-{os.getpid()}-{number}", rng.random() * MAX_DELAY_SECONDS
+
+
+def check_jobs(client: StdioClient | HttpClient, expected: str) -> None:
+    """Check that every run ended in the expected state, and that its log is complete."""
+    jobs = call_for_content(client, "job")["jobs"]
+    message_count = 0
+    for each in jobs[:RUNS_PER_TEST]:
         assert each["state"] == expected, each
-        events = facts(client, "job", jobId=each["jobId"], action="events")["events"]
+        events = call_for_content(client, "job", jobId=each["jobId"], action="events")["events"]
         assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
         assert events[-1]["data"] == expected
-        told = [event["data"]["sequence"] for event in events if event["kind"] == "message"]
-        assert told == list(range(1, len(told) + 1))
-        messages += len(told)
-    assert len(jobs) >= TIMES
-    assert messages, "all were stopped before they began"
+        sequences = [event["data"]["sequence"] for event in events if event["kind"] == "message"]
+        assert sequences == list(range(1, len(sequences) + 1))
+        message_count += len(sequences)
+    assert len(jobs) >= RUNS_PER_TEST
+    assert message_count, "all were stopped before they began"
 
 
-def call(arguments: Json, number: int) -> Json:
+def tool_call(arguments: Json, number: int) -> Json:
     params = {"name": "claude_code_query", "arguments": arguments}
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
-def hung(client: HttpClient, body: Json) -> socket.socket:
-    """Ask over HTTP, and return the connection with nothing read."""
+def send_request(client: HttpClient, body: Json) -> socket.socket:
+    """Send a request over HTTP and return the connection without reading from it."""
     data = json.dumps(body).encode()
     head = (
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -95,93 +106,107 @@ def hung(client: HttpClient, body: Json) -> socket.socket:
 
 
 @pytest.mark.feature("F122", "F123", "F124", "F249")
-def test_cancelled_on_stdio(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with on_stdio(tmp_path, upstream) as client:
-        for number, (mark, moment) in enumerate(moments("notice"), start=100):
-            params = {"name": "claude_code_query", "arguments": work(mark)}
+def test_a_run_cancelled_on_stdio_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with stdio_client(tmp_path, upstream) as client:
+        for number, (mark, delay) in enumerate(marks_and_delays("notice"), start=100):
+            params = {"name": "claude_code_query", "arguments": agent_arguments(mark)}
             client.send(request(number, "tools/call", **params))
-            time.sleep(moment)  # at any moment of its work
+            time.sleep(delay)  # at any moment of its work
             client.send(notification("notifications/cancelled", requestId=number))
-            ended(client, mark, str(tmp_path))
-        checked(client, "cancelled")
+            wait_until_ended(client, mark, str(tmp_path))
+        check_jobs(client, "cancelled")
 
 
-def test_cancelled_over_http(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with on_http(tmp_path, upstream) as (client, _):
-        for number, (mark, moment) in enumerate(moments("http"), start=100):
-            with hung(client, call(work(mark), number)):
-                time.sleep(moment)  # at any moment of its work
-                wish = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-                body = wish | {"params": {"requestId": number}}
+def test_a_run_cancelled_over_http_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with http_client(tmp_path, upstream) as (client, _):
+        for number, (mark, delay) in enumerate(marks_and_delays("http"), start=100):
+            with send_request(client, tool_call(agent_arguments(mark), number)):
+                time.sleep(delay)  # at any moment of its work
+                cancellation = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+                body = cancellation | {"params": {"requestId": number}}
                 assert client.post(body, **{"MCP-Protocol-Version": "2025-06-18"}).status == 202
-                ended(client, mark, str(tmp_path))
-        checked(client, "cancelled")
+                wait_until_ended(client, mark, str(tmp_path))
+        check_jobs(client, "cancelled")
 
 
-def test_hung_up_on(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with on_http(tmp_path, upstream) as (client, _):
-        for number, (mark, moment) in enumerate(moments("gone"), start=100):
-            with hung(client, call(work(mark), number)):
-                time.sleep(moment)  # at any moment of its work
-            ended(client, mark, str(tmp_path))
-        checked(client, "cancelled")
+def test_a_run_whose_client_disconnects_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with http_client(tmp_path, upstream) as (client, _):
+        for number, (mark, delay) in enumerate(marks_and_delays("gone"), start=100):
+            with send_request(client, tool_call(agent_arguments(mark), number)):
+                time.sleep(delay)  # at any moment of its work
+            wait_until_ended(client, mark, str(tmp_path))
+        check_jobs(client, "cancelled")
 
 
-def test_cancelled_as_a_job(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with on_http(tmp_path, upstream) as (client, _):
-        for mark, moment in moments("job"):
-            id_ = query(client, background=True, **work(mark))["jobId"]
-            time.sleep(moment)  # at any moment of its work
-            facts(client, "job", jobId=id_, action="cancel")
-            ended(client, mark, str(tmp_path))
-        checked(client, "cancelled")
+def test_a_run_cancelled_as_a_job_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with http_client(tmp_path, upstream) as (client, _):
+        for mark, delay in marks_and_delays("job"):
+            id_ = run_agent(client, background=True, **agent_arguments(mark))["jobId"]
+            time.sleep(delay)  # at any moment of its work
+            call_for_content(client, "job", jobId=id_, action="cancel")
+            wait_until_ended(client, mark, str(tmp_path))
+        check_jobs(client, "cancelled")
 
 
 @pytest.mark.feature("F127", "F135")
-def test_out_of_time(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with on_stdio(tmp_path, upstream) as client:
-        for mark, moment in moments("late"):
-            options = {"timeoutMs": 200 + moment * 1000}
-            late = query(client, options=options, **work(mark))
-            ended(client, mark, str(tmp_path))
-            assert late["code"] == "TimeoutError"
-            assert late["messages"]
-            assert late["messages"][-1]["type"] == "error"
-            assert not late["result"]["success"]
-        checked(client, "timed_out")
+def test_a_run_that_times_out_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with stdio_client(tmp_path, upstream) as client:
+        for mark, delay in marks_and_delays("late"):
+            options = {"timeoutMs": 200 + delay * 1000}
+            content = run_agent(client, options=options, **agent_arguments(mark))
+            wait_until_ended(client, mark, str(tmp_path))
+            assert content["code"] == "TimeoutError"
+            assert content["messages"]
+            assert content["messages"][-1]["type"] == "error"
+            assert not content["result"]["success"]
+        check_jobs(client, "timed_out")
 
 
-def test_out_of_money(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with on_stdio(tmp_path, upstream) as client:
-        for mark, _ in moments("money"):
-            started = bash(LONG.format(mark=mark).rpartition("&")[0] + "& echo started")
-            prompt = steps(started, bash("echo more"), says("done"))
-            poor = query(client, prompt, options={"maxBudgetUsd": 0.0002})
-            ended(client, mark, str(tmp_path))
-            assert poor["code"] == "BudgetExceeded"
-            assert poor["usage"]["costUsd"] > 0
-            assert poor["messages"]
-        checked(client, "failed")
+def test_a_run_out_of_budget_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with stdio_client(tmp_path, upstream) as client:
+        for mark, _ in marks_and_delays("money"):
+            start_children = bash(
+                LONG_COMMAND.format(mark=mark).rpartition("&")[0] + "& echo started"
+            )
+            prompt = steps(start_children, bash("echo more"), say("done"))
+            content = run_agent(client, prompt, options={"maxBudgetUsd": 0.0002})
+            wait_until_ended(client, mark, str(tmp_path))
+            assert content["code"] == "BudgetExceeded"
+            assert content["usage"]["costUsd"] > 0
+            assert content["messages"]
+        check_jobs(client, "failed")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_server_is_ended(
-    tmp_path: Path, upstream: ServedUpstream, number: signal.Signals
+@pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_whose_server_is_stopped_leaves_nothing_behind(
+    tmp_path: Path, upstream: FakeModelServer, stop_signal: signal.Signals
 ) -> None:
     states = set()
-    for mark, moment in moments(number.name):
-        with on_stdio(tmp_path, upstream) as client:
-            id_ = query(client, background=True, **work(mark))["jobId"]
-            time.sleep(moment)  # at any moment of its work
-            client.process.send_signal(number)
+    for mark, delay in marks_and_delays(stop_signal.name):
+        with stdio_client(tmp_path, upstream) as client:
+            id_ = run_agent(client, background=True, **agent_arguments(mark))["jobId"]
+            time.sleep(delay)  # at any moment of its work
+            client.process.send_signal(stop_signal)
             client.process.wait(30)
-        gone(mark, str(tmp_path))
-        with on_stdio(tmp_path, upstream) as client:
-            ended = facts(client, "job", jobId=id_, action="result")
-        states.add(ended["state"])
+        wait_until_gone(mark, str(tmp_path))
+        with stdio_client(tmp_path, upstream) as client:
+            job = call_for_content(client, "job", jobId=id_, action="result")
+        states.add(job["state"])
 
-    assert states == {"lost" if number is signal.SIGKILL else "cancelled"}
-    # What was killed at the very moment of making its folder is cleared up by the next.
-    with on_stdio(tmp_path, upstream) as client:
-        query(client, steps(says("done")))
+    assert states == {"lost" if stop_signal is signal.SIGKILL else "cancelled"}
+    # A folder whose server was killed while creating it is removed by the next run.
+    with stdio_client(tmp_path, upstream) as client:
+        run_agent(client, steps(say("done")))
     assert not list((tmp_path / "data" / "junto" / "agent").iterdir())

@@ -1,4 +1,4 @@
-"""Two hundred jobs at once, cancelled, hung up on and killed at random: each ends exactly once."""
+"""Many jobs at once, cancelled, disconnected and killed at random, end exactly once each."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,19 @@ import psycopg
 import pytest
 
 from tests.clients import HttpClient, Json, clean_environment
-from tests.endurance.harness import SEED, Server
-from tests.server_upstream import ServedUpstream, served_upstream
+from tests.endurance.load_clients import SEED, Server
+from tests.fake_model_server import FakeModelServer, fake_model_server
+from tests.processes import wait_until
 
-JOBS = int(os.environ.get("JUNTO_TEST_JOBS", "200"))
-FINAL = {"completed", "failed", "cancelled", "timed_out", "lost"}
-_ENTRIES = "SELECT sequence, kind, text FROM job_entries"
-Rows = Callable[[str], list[tuple[Any, ...]]]
+JOB_COUNT = int(os.environ.get("JUNTO_TEST_JOBS", "60"))
+FINAL_STATES = {"completed", "failed", "cancelled", "timed_out", "lost"}
+_SELECT_ENTRIES = "SELECT sequence, kind, text FROM job_entries"
+Query = Callable[[str], list[tuple[Any, ...]]]
 
 
 @contextlib.contextmanager
-def storm(home: Path, **more: str) -> Iterator[tuple[Server, ServedUpstream]]:
-    with served_upstream() as upstream:
+def job_server(home: Path, **variables: str) -> Iterator[tuple[Server, FakeModelServer]]:
+    with fake_model_server() as upstream:
         model = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
         environment = clean_environment(
             home,
@@ -40,7 +41,7 @@ def storm(home: Path, **more: str) -> Iterator[tuple[Server, ServedUpstream]]:
             JUNTO_LIMITS_CONCURRENT="1000",
             JUNTO_HTTP_DRAIN="1",
             JUNTO_JOBS_DRAIN="0",
-            **more,
+            **variables,
         )
         server = Server(environment, home)
         server.start()
@@ -50,19 +51,19 @@ def storm(home: Path, **more: str) -> Iterator[tuple[Server, ServedUpstream]]:
             server.kill()
 
 
-def call(server: Server, tool: str, **arguments: Any) -> Json:
+def call_tool(server: Server, tool: str, **arguments: Any) -> Json:
     client = HttpClient(server.port)
     reply = client.legacy("tools/call", name=tool, arguments=arguments).json()
-    facts: Json = reply["result"]["structuredContent"]
-    return facts
+    content: Json = reply["result"]["structuredContent"]
+    return content
 
 
-def hang_up(server: Server, chance: random.Random) -> None:
-    """Ask, and be gone before the answer."""
+def send_and_disconnect(server: Server, rng: random.Random) -> None:
+    """Send a request and disconnect before its answer."""
     body = json.dumps(
         {
             "jsonrpc": "2.0",
-            "id": chance.randrange(10**9),
+            "id": rng.randrange(10**9),
             "method": "tools/call",
             "params": {"name": "chat", "arguments": {"message": "wait 2"}},
         }
@@ -73,123 +74,125 @@ def hang_up(server: Server, chance: random.Random) -> None:
     )
     with socket.create_connection(("127.0.0.1", server.port), 20) as connection:
         connection.sendall(head.encode() + body)
-        time.sleep(chance.random())  # a client's patience
+        time.sleep(rng.random())  # at any moment before the answer
 
 
-def one_of_many(server: Server, number: int) -> str | None:
-    """Do something with one job, and return its id if it was told."""
-    chance = random.Random(f"{SEED} {number}")  # noqa: S311 - to be repeated
-    time.sleep(chance.random())  # not all at the very same moment
+def run_client(server: Server, number: int) -> str | None:
+    """Do one of four things with a job, and return its id if the server gave one."""
+    rng = random.Random(f"{SEED} {number}")  # noqa: S311 - must be repeatable
+    time.sleep(rng.random())  # spreads the start of the clients
     try:
         match number % 4:
             case 0:
-                hang_up(server, chance)
+                send_and_disconnect(server, rng)
                 return None
-            case 1:  # goes on by itself
-                message = f"wait {chance.choice([0.1, 1, 4])}"
-                return str(call(server, "chat", message=message, background=True)["jobId"])
+            case 1:  # runs to its end
+                message = f"wait {rng.choice([0.1, 1, 4])}"
+                return str(call_tool(server, "chat", message=message, background=True)["jobId"])
             case 2:
-                id_ = str(call(server, "chat", message="drip", background=True)["jobId"])
-                time.sleep(chance.random())  # at any moment of its work
-                call(server, "job", jobId=id_, action="cancel")
+                id_ = str(call_tool(server, "chat", message="drip", background=True)["jobId"])
+                time.sleep(rng.random())  # at any moment of its work
+                call_tool(server, "job", jobId=id_, action="cancel")
                 return id_
             case _:
-                call(server, "chat", message="wait 0.3")
+                call_tool(server, "chat", message="wait 0.3")
                 return None
     except (OSError, ValueError, KeyError):  # the server was killed meanwhile
         return None
 
 
-def check(rows: Rows, told: set[str]) -> Counter[str]:
-    """See that every job has ended once, with a log without gap or repeat."""
-    jobs = rows("SELECT key, id, state, ended FROM jobs")
-    assert told <= {id_ for _, id_, _, _ in jobs}
+def check_jobs(query: Query, known_ids: set[str]) -> Counter[str]:
+    """Check that every job ended once, with a log without gaps or repeats."""
+    jobs = query("SELECT key, id, state, ended FROM jobs")
+    assert known_ids <= {id_ for _, id_, _, _ in jobs}
     states = Counter(str(state) for _, _, state, _ in jobs)
     for key, _, state, ended in jobs:
-        entries = rows(f"{_ENTRIES} WHERE job = {key} ORDER BY sequence")
-        final = [text for _, kind, text in entries if kind == "state" and text in FINAL]
+        entries = query(f"{_SELECT_ENTRIES} WHERE job = {key} ORDER BY sequence")
+        final = [text for _, kind, text in entries if kind == "state" and text in FINAL_STATES]
         assert [number for number, _, _ in entries] == list(range(1, len(entries) + 1))
         assert final == [state] == [entries[-1][2]]
         assert ended is not None
-        words = "".join(text for _, kind, text in entries if kind == "text")
-        spoken = [int(number) for number in re.findall(r"word(\d+) ", words)]
-        assert spoken == list(range(len(spoken)))
-        assert words == "".join(f"word{number} " for number in spoken)
+        written = "".join(text for _, kind, text in entries if kind == "text")
+        word_numbers = [int(number) for number in re.findall(r"word(\d+) ", written)]
+        assert word_numbers == list(range(len(word_numbers)))
+        assert written == "".join(f"word{number} " for number in word_numbers)
     return states
 
 
-def weather(server: Server, upstream: ServedUpstream, rows: Rows) -> None:
-    """Run all jobs at once, kill the server in the middle, and look when all is quiet."""
-    call(server, "chat", message="wait 0.1")
-    with ThreadPoolExecutor(JOBS) as clients:
-        first = [clients.submit(one_of_many, server, number) for number in range(JOBS)]
-        time.sleep(0.8)  # so that some have ended, some run, and some are just being asked for
+def run_jobs_and_check(server: Server, upstream: FakeModelServer, query: Query) -> None:
+    """Run all jobs at once, twice; kill the server only the first time, and check how they end."""
+    call_tool(server, "chat", message="wait 0.1")
+    with ThreadPoolExecutor(JOB_COUNT) as clients:
+        futures = [clients.submit(run_client, server, number) for number in range(JOB_COUNT)]
+        # Some clients are done, some wait for an answer and some have not yet asked.
+        assert wait_until(lambda: upstream.open and count_done(futures) > JOB_COUNT // 3)
         server.kill()
-        told = {id_ for each in first if (id_ := each.result())}
+        known_ids = {id_ for each in futures if (id_ := each.result())}
     server.start()
-    call(server, "job")  # the next start says what was lost
-    lost = check(rows, told)
-    _quiet(upstream)
+    call_tool(server, "job")  # the new server marks the lost jobs
+    states_after_kill = check_jobs(query, known_ids)
+    _wait_until_upstream_is_idle(upstream)
 
-    # Again, and this time nobody is killed.
-    before = _descriptors(server)
-    with ThreadPoolExecutor(JOBS) as clients:
-        told |= {id_ for id_ in clients.map(lambda n: one_of_many(server, n), range(JOBS)) if id_}
-    _none_left(server, rows)
-    _quiet(upstream)
-    ended = check(rows, told) - lost
+    open_before = _count_open_files(server)
+    with ThreadPoolExecutor(JOB_COUNT) as clients:
+        known_ids |= {
+            id_ for id_ in clients.map(lambda n: run_client(server, n), range(JOB_COUNT)) if id_
+        }
+    _wait_until_all_ended(server, query)
+    _wait_until_upstream_is_idle(upstream)
+    new_states = check_jobs(query, known_ids) - states_after_kill
 
-    assert lost["lost"] > 0
-    assert ended["lost"] == 0
-    assert ended["completed"] > JOBS // 4
-    assert ended["cancelled"] > JOBS // 4
-    # What is kept open for the next call, to the model and to the database, is a handful.
-    assert _descriptors(server) <= before + 120
-
-
-def _quiet(upstream: ServedUpstream) -> None:
-    end = time.monotonic() + 20
-    while upstream.open:
-        assert time.monotonic() < end, f"{upstream.open} answers are still being given"
-        time.sleep(0.05)  # the upstream is in another thread, and tells nobody
+    assert states_after_kill["lost"] > 0
+    assert new_states["lost"] == 0
+    assert new_states["completed"] > JOB_COUNT // 4
+    assert new_states["cancelled"] > JOB_COUNT // 4
+    # A few connections to the model and the database stay open for the next call.
+    assert _count_open_files(server) <= open_before + 120
 
 
-def _none_left(server: Server, rows: Rows) -> None:
-    end = time.monotonic() + 30
-    while (
-        b'junto_jobs{tool="chat"} 0.0' not in HttpClient(server.port).get("/metrics").body
-        # A job has ended a moment before that is written down.
-        or rows("SELECT id FROM jobs WHERE ended IS NULL")
-    ):
-        assert time.monotonic() < end, "a job is left"
-        time.sleep(0.1)  # another process brings it about
+def count_done(futures: list[Future[str | None]]) -> int:
+    return sum(future.done() for future in futures)
 
 
-def _descriptors(server: Server) -> int:
+def _wait_until_upstream_is_idle(upstream: FakeModelServer) -> None:
+    is_idle = wait_until(lambda: not upstream.open)
+    assert is_idle, f"{upstream.open} answers are still being given"
+
+
+def _wait_until_all_ended(server: Server, query: Query) -> None:
+    def have_all_ended() -> bool:
+        metrics = HttpClient(server.port).get("/metrics").body
+        # A job ends a moment before its end is saved.
+        return b'junto_jobs{tool="chat"} 0.0' in metrics and not query(
+            "SELECT id FROM jobs WHERE ended IS NULL"
+        )
+
+    assert wait_until(have_all_ended), "a job is left"
+
+
+def _count_open_files(server: Server) -> int:
     assert server.process
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
 @pytest.mark.timeout(180)
-def test_two_hundred_jobs_in_a_file_end_once_each(tmp_path: Path) -> None:
-    def rows(sql: str) -> list[tuple[Any, ...]]:
+def test_many_jobs_in_sqlite_end_once_each(tmp_path: Path) -> None:
+    def query(sql: str) -> list[tuple[Any, ...]]:
         with contextlib.closing(sqlite3.connect(tmp_path / "data/junto/junto.db")) as database:
             return database.execute(sql).fetchall()
 
-    with storm(tmp_path) as (server, upstream):
-        weather(server, upstream, rows)
+    with job_server(tmp_path) as (server, upstream):
+        run_jobs_and_check(server, upstream, query)
 
 
 @pytest.mark.timeout(180)
-async def test_two_hundred_jobs_in_postgresql_end_once_each(
-    tmp_path: Path, postgres_url: str
-) -> None:
+async def test_many_jobs_in_postgresql_end_once_each(tmp_path: Path, postgres_url: str) -> None:
     with (
         psycopg.connect(postgres_url, autocommit=True) as database,
-        storm(tmp_path, JUNTO_DATABASE_URL=postgres_url) as (server, upstream),
+        job_server(tmp_path, JUNTO_DATABASE_URL=postgres_url) as (server, upstream),
     ):
 
-        def rows(sql: str) -> list[tuple[Any, ...]]:
+        def query(sql: str) -> list[tuple[Any, ...]]:
             return database.execute(sql.encode()).fetchall()
 
-        await asyncio.to_thread(weather, server, upstream, rows)
+        await asyncio.to_thread(run_jobs_and_check, server, upstream, query)

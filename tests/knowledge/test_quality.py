@@ -1,4 +1,4 @@
-"""How well the search finds, with the real model: both measures together beat each alone.
+"""Search quality with the real model: words and meaning together beat either alone.
 
 The documents are the pages of the language reference that come with Python; the questions are what
 a beginner might ask, each with the pages that answer it. Larger public collections are measured by
@@ -11,7 +11,7 @@ from pydoc_data.topics import topics
 import pytest
 from bench.quality import Collection, measured
 
-LONGEST = 7000
+MAX_DOCUMENT_CHARS = 7000
 QUESTIONS = {
     "repeat a block of statements for as long as a condition holds": "while",
     "go through every item of a list in turn": "for",
@@ -56,8 +56,10 @@ QUESTIONS = {
 }
 
 
-def collection() -> Collection:
-    documents = {name: (name, text) for name, text in topics.items() if len(text) <= LONGEST}
+def build_collection() -> Collection:
+    documents = {
+        name: (name, text) for name, text in topics.items() if len(text) <= MAX_DOCUMENT_CHARS
+    }
     questions = {str(number): text for number, text in enumerate(QUESTIONS)}
     judgements = {
         str(number): dict.fromkeys(names.split(), 1)
@@ -67,9 +69,9 @@ def collection() -> Collection:
 
 
 @pytest.mark.timeout(300)
-async def test_words_and_meaning_together_find_more_than_each_alone(tmp_path: Path) -> None:
-    found = await measured(collection(), tmp_path)
+async def test_hybrid_search_is_at_least_as_good_as_words_or_meaning_alone(tmp_path: Path) -> None:
+    scores = await measured(build_collection(), tmp_path)
 
-    assert found["both"] >= found["words"]
-    assert found["both"] >= found["meaning"]
-    assert found["both"] > 0.7
+    assert scores["both"] >= scores["words"]
+    assert scores["both"] >= scores["meaning"]
+    assert scores["both"] > 0.7

@@ -5,25 +5,25 @@ Without a key these are not collected at all (tests/conftest.py), so nothing cou
 
 from pathlib import Path
 
-from junto.app.models import catalog_of
+from junto.app.models import build_catalog
+from junto.domain.completions import Question
 from junto.domain.messages import Message
-from junto.domain.questions import Question
 from junto.providers.provider import ask
-from junto.settings.tree import Settings
+from junto.settings.schema import Settings
 from tests.conftest import LIVE_KEY
-from tests.providers.councils import counted
+from tests.providers.council_factory import open_council_with_usage
 
 
 async def test_claude_answers(tmp_path: Path) -> None:
     settings = Settings.model_validate({"providers": {"anthropic": {"api_key": LIVE_KEY}}})
-    catalog = catalog_of(settings, tmp_path)
+    catalog = build_catalog(settings, tmp_path)
     question = Question(
         model="claude-haiku-5-5",
         messages=(Message.user("Say the word yes, and nothing else."),),
         max_tokens=100,
     )
 
-    async with counted(settings, catalog, tmp_path) as (council, _):
+    async with open_council_with_usage(settings, catalog, tmp_path) as (council, _):
         answer = await ask(council, question)
 
     assert "yes" in answer.message.text.lower()

@@ -1,11 +1,10 @@
-"""Commands: what is refused, what the rest may see, and that nothing of them is left."""
+"""Commands: which are refused, what the others can access, and that no process is left."""
 
 import asyncio
 import contextlib
 import itertools
 import os
 import random
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,26 +13,28 @@ from pathlib import Path
 import pytest
 
 from junto.domain.errors import ExecutionError, JuntoError, SecurityError, TimeLimitError
-from junto.kit.commands import Limits, Ran, Runner
-from junto.security.commands import SAFE, Commands, Rule, Words
+from junto.local_tools.commands import CommandLimits, CommandOutput, CommandRunner
+from junto.security.commands import SAFE_COMMANDS, CommandPolicy, CommandRule, PositionalKind
 from junto.security.paths import Roots
-from junto.work import processes
 from tests.clients import Remark
+from tests.event_loop import poll_until
 from tests.processes import command_lines
 
-ANYTHING = Rule(unchecked=True, writes=True)
+ANY_ARGUMENTS = CommandRule(unchecked=True, writes=True)
 
 
-def runner(folder: Path, *names: str, **options: object) -> Runner:
-    rules = {**SAFE, **dict.fromkeys(names, ANYTHING)}
-    return Runner(roots=Roots.of([folder]), commands=Commands(rules), **options)  # type: ignore[arg-type]
+def build_runner(folder: Path, *names: str, **options: object) -> CommandRunner:
+    rules = {**SAFE_COMMANDS, **dict.fromkeys(names, ANY_ARGUMENTS)}
+    return CommandRunner(roots=Roots.from_paths([folder]), commands=CommandPolicy(rules), **options)  # type: ignore[arg-type]
 
 
-async def ran(it: Runner, *words: str, cwd: str | None = None, seconds: float = 20) -> Ran:
-    return await it.run(words[0], words[1:], cwd, seconds)
+async def run(
+    runner: CommandRunner, *words: str, cwd: str | None = None, seconds: float = 20
+) -> CommandOutput:
+    return await runner.run(words[0], words[1:], cwd, seconds)
 
 
-def everything(folder: Path) -> list[Path]:
+def list_tree(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*"))
 
 
@@ -54,7 +55,7 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.mark.feature("F152")
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("cat", "deep/file.txt"), "one\ntwo\n"),
         (("head", "-n", "1", "deep/file.txt"), "one\n"),
@@ -73,21 +74,21 @@ def repository(tmp_path: Path) -> Path:
     ],
     ids=" ".join,
 )
-async def test_commands_that_only_look_may_run(
-    repository: Path, words: tuple[str, ...], said: str
+async def test_read_only_commands_run(
+    repository: Path, words: tuple[str, ...], expected: str
 ) -> None:
-    result = await ran(runner(repository), *words)
+    result = await run(build_runner(repository), *words)
 
-    assert (result.exit_code, result.stdout, result.stderr) == (0, said, "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, expected, "")
 
 
-async def test_a_command_runs_where_it_is_told_to(repository: Path) -> None:
-    result = await ran(runner(repository), "cat", "file.txt", cwd="deep")
+async def test_a_command_runs_in_the_given_directory(repository: Path) -> None:
+    result = await run(build_runner(repository), "cat", "file.txt", cwd="deep")
 
     assert result.stdout == "one\ntwo\n"
     for cwd in ("..", "/", "deep/file.txt", "missing"):
         with pytest.raises(JuntoError):
-            await ran(runner(repository), "pwd", cwd=cwd)
+            await run(build_runner(repository), "pwd", cwd=cwd)
 
 
 INJECTIONS = [
@@ -176,64 +177,68 @@ INJECTIONS = [
 
 @pytest.mark.feature("F166")
 @pytest.mark.parametrize("words", INJECTIONS, ids=lambda words: " ".join(words)[:40])
-async def test_what_is_not_allowed_is_refused_before_it_runs(
+async def test_a_disallowed_command_is_refused_before_it_runs(
     repository: Path, words: tuple[str, ...]
 ) -> None:
-    before = everything(repository)
-    if words == ("cat", "-"):  # a dash is a word, and there is nothing on standard input
-        assert (await ran(runner(repository), *words)).stdout == ""
+    before = list_tree(repository)
+    if words == ("cat", "-"):  # a dash is an ordinary argument, and standard input is empty
+        assert (await run(build_runner(repository), *words)).stdout == ""
         return
 
     with pytest.raises(SecurityError):
-        await ran(runner(repository), *words)
+        await run(build_runner(repository), *words)
 
-    assert everything(repository) == before
+    assert list_tree(repository) == before
 
 
-def test_no_argument_that_a_rule_does_not_know_passes(repository: Path, remark: Remark) -> None:
-    """Put together thousands of commands; what passes has nothing in it that is not allowed."""
-    chance = random.Random(7)  # noqa: S311 - to be repeated
-    commands, roots = Commands(SAFE), Roots.of([repository])
-    bits = [
+def test_no_argument_that_a_rule_does_not_list_is_accepted(
+    repository: Path, remark: Remark
+) -> None:
+    """Build thousands of random commands; those that pass contain only allowed arguments."""
+    rng = random.Random(7)  # noqa: S311 - must be reproducible
+    commands, roots = CommandPolicy(SAFE_COMMANDS), Roots.from_paths([repository])
+    fragments = [
         "-", "--", "-c", "-exec", "--output=/tmp/x", "-o", "/etc/passwd", "../secret", "$(id)",
         "deep", "deep/file.txt", "-n", "5", "--help", "--version", "-f", "status", "log", "diff",
         "--no-index", "-rf", "-la", "-delete", ";", "|", "\n", "-i", "+%s", "-e", "x", "-C", "~",
         "-la/etc", "--format=%x", "-l", "-1", "-", "-U", "HEAD", "--since=1", "@/etc/passwd",
     ]  # fmt: skip
-    passed = tried = 0
+    accepted = attempts = 0
     for _ in range(20_000):
-        name = chance.choice(list(SAFE))
-        words = chance.choices(bits, k=chance.randint(0, 5))
-        tried += 1
+        name = rng.choice(list(SAFE_COMMANDS))
+        words = rng.choices(fragments, k=rng.randint(0, 5))
+        attempts += 1
         try:
-            allowed = commands.check(name, words, roots.holds)
+            allowed = commands.check(name, words, roots.contains)
         except SecurityError:
             continue
-        passed += 1
-        rule = SAFE[name]
-        given = list(allowed.arguments[len(rule.before) :])
+        accepted += 1
+        rule = SAFE_COMMANDS[name]
+        arguments = list(allowed.arguments[len(rule.fixed_arguments) :])
         if rule.subcommands:
-            inner = rule.subcommands[given[0]]
-            rule, given = inner, given[1 + len(inner.before) :]
-        values = False
-        for word in itertools.takewhile(lambda word: word != "--", given):
-            if word.startswith("-") and len(word) > 1 and not values:
-                known = word in rule.flags or f"{word} " in rule.flags
-                known = known or f"{word.partition('=')[0]}=" in rule.flags
-                known = known or (rule.numbers and word[1:].isdigit())
-                assert known or all(f"-{letter}" in rule.flags for letter in word[1:])
-                values = f"{word} " in rule.flags
+            inner = rule.subcommands[arguments[0]]
+            rule, arguments = inner, arguments[1 + len(inner.fixed_arguments) :]
+        expects_value = False
+        for word in itertools.takewhile(lambda word: word != "--", arguments):
+            if word.startswith("-") and len(word) > 1 and not expects_value:
+                is_known = word in rule.flags or f"{word} " in rule.flags
+                is_known = is_known or f"{word.partition('=')[0]}=" in rule.flags
+                is_known = is_known or (rule.allows_number_flag and word[1:].isdigit())
+                assert is_known or all(f"-{letter}" in rule.flags for letter in word[1:])
+                expects_value = f"{word} " in rule.flags
             else:
-                outside = word in ("/etc/passwd", "../secret")
-                assert not (outside and rule.words is Words.PATHS and not values)
-                values = False
-    remark(f"{tried:,} made-up commands, {passed:,} of them allowed")
+                is_outside = word in ("/etc/passwd", "../secret")
+                assert not (
+                    is_outside and rule.positionals is PositionalKind.PATHS and not expects_value
+                )
+                expects_value = False
+    remark(f"{attempts:,} made-up commands, {accepted:,} of them allowed")
 
-    assert passed > 500
+    assert accepted > 500
 
 
 FILTER = '[filter "f"]\n\tclean = {script}\n'
-PROMISE = (
+PROMISOR = (
     '[remote "x"]\n\tpromisor = true\n\turl = {script}\n\tuploadpack = {script}\n'
     "[extensions]\n\tpartialClone = x\n[core]\n\trepositoryformatversion = 1\n"
 )
@@ -243,20 +248,22 @@ PROTOCOL = (
 )
 SIGNATURE = '[gpg "ssh"]\n\tprogram = {script}\n[gpg]\n\tformat = ssh\n'
 TEXTCONV = '[diff "t"]\n\ttextconv = {script}\n'
-# Configuration and attributes of a repository, and the command that would run what they name.
-EVIL = {
+# Config and attributes of a repository, and the git command that would run their program.
+HOSTILE_CONFIGS = {
     "a filter": (FILTER, "*.txt filter=f\n", ("diff",)),
     "a filter by blame": (FILTER, "*.txt filter=f\n", ("blame", "deep/file.txt")),
     "textconv by blame": (TEXTCONV, "*.txt diff=t\n", ("blame", "deep/file.txt")),
     "a signature": (SIGNATURE, "", ("log", "--format=%GG")),
-    "a promise": (PROMISE, "", ("show", "1" * 40)),
-    "another protocol": (PROTOCOL, "", ("show", "1" * 40)),
+    "a promisor remote": (PROMISOR, "", ("show", "1" * 40)),
+    "the ext protocol": (PROTOCOL, "", ("show", "1" * 40)),
 }
 
 
-@pytest.mark.parametrize("way", EVIL)
-async def test_no_program_that_a_repository_names_is_run(repository: Path, way: str) -> None:
-    config, attributes, words = EVIL[way]
+@pytest.mark.parametrize("attack", HOSTILE_CONFIGS)
+async def test_no_program_from_the_config_of_a_repository_is_run(
+    repository: Path, attack: str
+) -> None:
+    config, attributes, words = HOSTILE_CONFIGS[attack]
     planted, script = repository / "planted", repository / "evil.sh"
     script.write_text(f"#!/bin/sh\ntouch {planted}\ncat\n")
     script.chmod(0o755)
@@ -264,19 +271,19 @@ async def test_no_program_that_a_repository_names_is_run(repository: Path, way: 
         file.write(config.replace("{script}", str(script)))
     (repository / ".gitattributes").write_text(attributes)
     (repository / "deep/file.txt").write_text("changed\n")
-    it = Runner(
-        roots=Roots.of([repository]),
-        # As if it could write, so that the mark would be seen.
-        commands=Commands({"git": replace(SAFE["git"], writes=True)}),
+    runner = CommandRunner(
+        roots=Roots.from_paths([repository]),
+        # May write, so that the script could leave its file.
+        commands=CommandPolicy({"git": replace(SAFE_COMMANDS["git"], writes=True)}),
     )
 
     with contextlib.suppress(SecurityError):
-        await ran(it, "git", *words)
+        await run(runner, "git", *words)
 
     assert not planted.exists()
 
 
-async def test_links_inside_a_folder_are_not_followed_even_without_the_kernels_help(
+async def test_links_inside_a_folder_are_not_followed_even_without_the_sandbox(
     repository: Path,
 ) -> None:
     (repository / "one").mkdir()
@@ -284,7 +291,7 @@ async def test_links_inside_a_folder_are_not_followed_even_without_the_kernels_h
     for folder in ("one", "two"):
         (repository / folder / "link").symlink_to(repository.parent / folder)
         (repository.parent / folder).write_text(f"outside {folder}")
-    it = runner(repository, confined=False)
+    runner = build_runner(repository, sandboxed=False)
 
     for words in (
         ("diff", "-r", "one", "two"),
@@ -292,10 +299,10 @@ async def test_links_inside_a_folder_are_not_followed_even_without_the_kernels_h
         ("cat", "one/link"),
     ):
         with contextlib.suppress(SecurityError):
-            assert "outside " not in (await ran(it, *words)).stdout.replace("-r outside", "")
+            assert "outside " not in (await run(runner, *words)).stdout.replace("-r outside", "")
 
 
-async def test_a_repository_made_of_plain_files_is_none(repository: Path) -> None:
+async def test_a_bare_repository_made_of_plain_files_is_refused(repository: Path) -> None:
     bare = repository / "e"
     for name, text in {
         "HEAD": "ref: refs/heads/x\n", "config": "[core]\n\tbare = true\n", "objects/x": "",
@@ -304,40 +311,45 @@ async def test_a_repository_made_of_plain_files_is_none(repository: Path) -> Non
         (bare / name).parent.mkdir(parents=True, exist_ok=True)
         (bare / name).write_text(text)
 
-    result = await ran(runner(repository), "git", "log", cwd="e")
+    result = await run(build_runner(repository), "git", "log", cwd="e")
 
     assert result.exit_code != 0
     assert "bare repository" in result.stderr
 
 
 @pytest.mark.timeout(120)
-async def test_cancelling_at_any_moment_leaves_no_process_and_no_caller(repository: Path) -> None:
+async def test_cancelling_at_any_moment_leaves_no_process(repository: Path) -> None:
     os.mkfifo(repository / "pipe")
-    it = runner(repository)
+    runner = build_runner(repository)
 
-    async def one(number: int) -> None:
-        work = asyncio.create_task(ran(it, "cat", str(repository / "pipe"), seconds=60))
-        await asyncio.sleep((number % 30) / 500)  # from before its start until it runs
-        work.cancel()
+    async def start_and_cancel(number: int) -> None:
+        task = asyncio.create_task(run(runner, "cat", str(repository / "pipe"), seconds=60))
+        await asyncio.sleep((number % 30) / 500)  # before, during and after its start
+        task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await work
+            await task
 
     for start in range(0, 90, 6):
-        await asyncio.gather(*(one(number) for number in range(start, start + 6)))
+        await asyncio.gather(*(start_and_cancel(number) for number in range(start, start + 6)))
 
-    assert not [line for line in lines() if str(repository / "pipe") in line]
-
-
-async def test_nobody_sees_the_environment_of_a_command_from_outside(repository: Path) -> None:
-    it = runner(repository, "sleep", environment={"TOKEN": "planted-token"})
-    work = asyncio.create_task(ran(it, "sleep", "1"))
-    await asyncio.sleep(0.5)
-
-    assert not [line for line in lines() if "planted-token" in line]
-    assert (await work).exit_code == 0
+    assert not [line for line in list_command_lines() if str(repository / "pipe") in line]
 
 
-async def test_a_program_of_the_operators_sees_its_own_folder_and_not_the_one_around(
+async def test_the_environment_of_a_command_is_not_visible_in_command_lines(
+    repository: Path,
+) -> None:
+    pipe = repository / "pipe"
+    os.mkfifo(pipe)
+    runner = build_runner(repository, environment={"TOKEN": "planted-token"})
+    task = asyncio.create_task(run(runner, "cat", str(pipe)))
+    await poll_until(lambda: any(str(pipe) in line for line in list_command_lines()))
+
+    assert not [line for line in list_command_lines() if "planted-token" in line]
+    await asyncio.to_thread(pipe.write_text, "end")
+    assert (await task).stdout == "end"
+
+
+async def test_a_configured_program_sees_its_own_folder_but_not_the_parent(
     repository: Path, tmp_path: Path
 ) -> None:
     tool = tmp_path / "home" / "bin" / "tool"
@@ -345,12 +357,12 @@ async def test_a_program_of_the_operators_sees_its_own_folder_and_not_the_one_ar
     (tmp_path / "home" / "key").write_text("private")
     tool.write_text(f"#!/bin/sh\ncat {tmp_path}/home/key; echo done\n")
     tool.chmod(0o755)
-    it = Runner(
-        roots=Roots.of([repository]),
-        commands=Commands({"tool": Rule(unchecked=True, program=str(tool))}),
+    runner = CommandRunner(
+        roots=Roots.from_paths([repository]),
+        commands=CommandPolicy({"tool": CommandRule(unchecked=True, program=str(tool))}),
     )
 
-    result = await ran(it, "tool")
+    result = await run(runner, "tool")
 
     assert result.stdout == "done\n"
 
@@ -366,19 +378,19 @@ async def test_even_a_shell_sees_only_the_allowed_folders_and_no_network(
         "exec 3<>/dev/tcp/127.0.0.1/9; kill -0 1; cat deep/file.txt; echo y > made"
     )
 
-    result = await ran(runner(repository, "bash"), "bash", "-c", script)
+    result = await run(build_runner(repository, "bash"), "bash", "-c", script)
 
     assert result.stdout == "one\ntwo\n"
-    assert result.stderr.count("Permission denied") >= 9  # the last is for what lies in /tmp
+    assert result.stderr.count("Permission denied") >= 9  # the last one is for /tmp
     assert (repository / "made").read_text() == "y\n"
     assert not (repository.parent / "planted").exists()
 
 
-async def test_what_only_looks_cannot_write_whatever_it_tries(repository: Path) -> None:
-    rules = {"bash": Rule(unchecked=True)}
-    it = Runner(roots=Roots.of([repository]), commands=Commands(rules))
+async def test_a_read_only_command_cannot_write(repository: Path) -> None:
+    rules = {"bash": CommandRule(unchecked=True)}
+    runner = CommandRunner(roots=Roots.from_paths([repository]), commands=CommandPolicy(rules))
 
-    result = await ran(it, "bash", "-c", "echo x > deep/file.txt; rm deep/file.txt; mkdir y")
+    result = await run(runner, "bash", "-c", "echo x > deep/file.txt; rm deep/file.txt; mkdir y")
 
     assert (repository / "deep/file.txt").read_text() == "one\ntwo\n"
     assert not (repository / "y").exists()
@@ -402,18 +414,18 @@ async def test_a_repository_cannot_make_git_run_anything(repository: Path) -> No
     (repository / "deep/file.txt").write_text("changed\n")
 
     for words in (("status",), ("diff",), ("log", "-p"), ("show",), ("blame", "deep/file.txt")):
-        await ran(runner(repository), "git", *words)
+        await run(build_runner(repository), "git", *words)
 
     assert not planted.exists()
 
 
-async def test_nothing_of_ours_is_in_the_environment_of_a_command(
+async def test_the_environment_of_the_server_is_not_passed_to_a_command(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-planted")
-    it = runner(repository, "env", environment={"WANTED": "yes"})
+    runner = build_runner(repository, "env", environment={"WANTED": "yes"})
 
-    result = await ran(it, "env")
+    result = await run(runner, "env")
 
     assert "sk-planted" not in result.stdout
     assert "WANTED=yes" in result.stdout
@@ -421,40 +433,42 @@ async def test_nothing_of_ours_is_in_the_environment_of_a_command(
     assert not any("KEY" in name and "GIT_CONFIG" not in name for name in names)
 
 
-async def test_a_command_that_fails_says_how(repository: Path) -> None:
-    result = await ran(runner(repository), "cat", "missing")
+async def test_a_failed_command_returns_its_exit_code_and_stderr(repository: Path) -> None:
+    result = await run(build_runner(repository), "cat", "missing")
 
     assert result.exit_code == 1
     assert "No such file" in result.stderr
 
 
-async def test_output_has_an_end(repository: Path) -> None:
-    it = runner(repository, "bash")
+async def test_output_is_limited(repository: Path) -> None:
+    runner = build_runner(repository, "bash")
 
-    much = await ran(it, "bash", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2")
+    long_output = await run(
+        runner, "bash", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2"
+    )
 
-    assert much.truncated
-    assert len(much.stdout) == 200_000
-    assert (much.exit_code, much.stderr) == (0, "done\n")
+    assert long_output.truncated
+    assert len(long_output.stdout) == 200_000
+    assert (long_output.exit_code, long_output.stderr) == (0, "done\n")
     with pytest.raises(ExecutionError, match="more than 64 MiB"):
-        await ran(it, "bash", "-c", "yes")
+        await run(runner, "bash", "-c", "yes")
 
 
-async def test_memory_and_files_have_an_end(repository: Path) -> None:
-    limits = Limits(memory_bytes=200 * 1024**2, file_bytes=100_000)
-    it = runner(repository, "python3", "bash", limits=limits)
+async def test_memory_and_file_sizes_are_limited(repository: Path) -> None:
+    limits = CommandLimits(memory_bytes=200 * 1024**2, file_bytes=100_000)
+    runner = build_runner(repository, "python3", "bash", limits=limits)
 
-    hungry = await ran(it, "python3", "-c", "x = bytearray(10**9)")
-    large = await ran(it, "bash", "-c", "head -c 1000000 /dev/zero > big")
+    out_of_memory = await run(runner, "python3", "-c", "x = bytearray(10**9)")
+    too_large = await run(runner, "bash", "-c", "head -c 1000000 /dev/zero > big")
 
-    assert hungry.exit_code != 0
-    assert "MemoryError" in hungry.stderr
-    assert large.exit_code != 0
+    assert out_of_memory.exit_code != 0
+    assert "MemoryError" in out_of_memory.stderr
+    assert too_large.exit_code != 0
     assert (repository / "big").stat().st_size <= 100_000
 
 
-# A shell that ignores being asked, with children that do so too, in sessions of their own.
-STUBBORN = """
+# A shell that ignores signals, with children in their own sessions that do so too.
+STUBBORN_SCRIPT = """
 trap '' TERM HUP INT
 for i in 1 2; do setsid bash -c "trap '' TERM HUP INT; sleep 1000.$0 & wait; sleep 1000.$0" & done
 (setsid bash -c "trap '' TERM; (sleep 1000.$0 &); sleep 1000.$0" &)
@@ -463,79 +477,82 @@ sleep 1000.$0
 """
 
 
-def lines() -> list[str]:
+def list_command_lines() -> list[str]:
     """Return the command lines of all processes."""
     return [" ".join(words) for words in command_lines().values()]
 
 
-def left(mark: str) -> list[str]:
-    """Return the processes whose command line has the mark in it."""
-    return [line for line in lines() if f"1000.{mark}" in line or f" {mark} " in f"{line} "]
+def find_processes(mark: str) -> list[str]:
+    """Return the command lines that contain the mark."""
+    return [
+        line for line in list_command_lines() if f"1000.{mark}" in line or f" {mark} " in f"{line} "
+    ]
 
 
-@pytest.fixture(params=["a world of their own", "a keeper that takes in orphans"])
-def keeping(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let the kernel end processes as one, or be without its help."""
-    if request.param != "a world of their own":
-        folder = tmp_path / "keeper"
-        shutil.copytree(processes._KEEPER.parent, folder)
-        alone = "\n\ndef new_processes(*, confined: bool) -> bool:\n    return False\n"
-        module = folder / "confinement.py"
-        module.write_text(module.read_text() + alone)
-        monkeypatch.setattr(processes, "_KEEPER", folder / "keeper.py")
-    return str(request.param)
-
-
+# Only a sandboxed command gets a PID namespace, where the kernel permits.
 @pytest.mark.timeout(180)
-async def test_a_hundred_stubborn_commands_leave_no_process(repository: Path, keeping: str) -> None:
-    it = runner(repository, "bash")
-    mark = str(os.getpid() * 1000 + len(keeping))
+@pytest.mark.parametrize("sandboxed", [True, False], ids=["pid namespace", "subreaper"])
+async def test_a_hundred_stubborn_commands_leave_no_process(
+    repository: Path, *, sandboxed: bool
+) -> None:
+    runner = build_runner(repository, "bash", sandboxed=sandboxed)
+    mark = str(os.getpid() * 1000 + sandboxed)
 
-    async def one(number: int) -> str:
-        work = asyncio.create_task(
-            ran(it, "bash", "-c", STUBBORN, mark, seconds=0.4 if number % 2 else 60)
+    async def run_stubborn_command(number: int) -> str:
+        task = asyncio.create_task(
+            run(runner, "bash", "-c", STUBBORN_SCRIPT, mark, seconds=0.4 if number % 2 else 60)
         )
         if number % 2 == 0:
-            await asyncio.sleep(0.2 + (number % 10) / 20)  # a caller's patience
-            work.cancel()
+            await asyncio.sleep(0.2 + (number % 10) / 20)  # the caller gives up
+            task.cancel()
         try:
-            await work
+            await task
         except asyncio.CancelledError:
             return "cancelled"
         except TimeLimitError:
             return "late"
         return "ended"
 
-    ends = []
-    for start in range(0, 50, 5):  # and as many in the other way
-        ends += await asyncio.gather(*(one(number) for number in range(start, start + 5)))
+    outcomes = []
+    for start in range(0, 50, 5):  # and as many with the other isolation
+        outcomes += await asyncio.gather(
+            *(run_stubborn_command(number) for number in range(start, start + 5))
+        )
 
-    assert {end: ends.count(end) for end in set(ends)} == {"cancelled": 25, "late": 25}
-    assert left(mark) == []
+    assert {outcome: outcomes.count(outcome) for outcome in set(outcomes)} == {
+        "cancelled": 25,
+        "late": 25,
+    }
+    assert find_processes(mark) == []
 
 
-DIES = """
+def has_started_all(mark: str) -> bool:
+    """Return whether every process of `STUBBORN_SCRIPT` has started."""
+    return sum(line.startswith("sleep ") for line in find_processes(mark)) == 5
+
+
+KILLED_SERVER_SCRIPT = """
 import asyncio, os, sys
 from pathlib import Path
-from tests.kit.test_commands import STUBBORN, ran, runner
+from tests.event_loop import poll_until
+from tests.local_tools.test_commands import STUBBORN_SCRIPT, build_runner, has_started_all, run
 async def main():
     task = asyncio.create_task(
-        ran(runner(Path(sys.argv[1]), "bash"), "bash", "-c", STUBBORN, sys.argv[2], seconds=60))
-    await asyncio.sleep(1)
+        run(build_runner(Path(sys.argv[1]), "bash"),
+            "bash", "-c", STUBBORN_SCRIPT, sys.argv[2], seconds=60))
+    await poll_until(lambda: has_started_all(sys.argv[2]))
     os.kill(os.getpid(), 9)
 asyncio.run(main())
 """
 
 
-async def test_a_server_that_is_killed_takes_its_commands_with_it(repository: Path) -> None:
+async def test_the_commands_of_a_killed_server_are_killed(repository: Path) -> None:
     mark = str(os.getpid() * 1000 + 8)
     await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-c", DIES, str(repository), mark],
+        [sys.executable, "-c", KILLED_SERVER_SCRIPT, str(repository), mark],
         check=False,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
 
-    async with asyncio.timeout(20):
-        while left(mark):  # noqa: ASYNC110 - the keeper is at it
-            await asyncio.sleep(0.05)
+    await poll_until(lambda: not find_processes(mark))  # the supervisor kills them

@@ -1,4 +1,4 @@
-"""The public web and nothing else: spellings, names that change, redirects, limits."""
+"""Only the public web is fetched: spellings of addresses, DNS rebinding, redirects, limits."""
 
 import asyncio
 import ipaddress
@@ -14,28 +14,28 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from typing_extensions import override
 
 from junto.domain.errors import InputOutputError, JuntoError, NetworkError, SecurityError
-from junto.kit.web import fetched
+from junto.local_tools.web import fetch
 from tests.clients import Remark
 
-PRIVATE = [
+PRIVATE_ADDRESSES = [
     "127.0.0.1", "127.255.0.9", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254",
     "100.64.0.1", "0.0.0.1", "224.0.0.1", "255.255.255.255", "192.0.0.192", "168.63.129.16",
 ]  # fmt: skip
 
 
-class Lookup(AbstractResolver):
-    """Answers as it is told, each time with the next of its answers."""
+class FakeResolver(AbstractResolver):
+    """Resolves a name to each of the given answers in turn, then to the last one."""
 
     def __init__(self, *answers: list[str]) -> None:
-        self.answers, self.asked = list(answers), 0
+        self.answers, self.calls = list(answers), 0
 
     @override
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = self.answers[min(self.asked, len(self.answers) - 1)] if self.answers else None
-        self.asked += 1
-        if found is None:  # as the system does: a number in any form is an address
+        found = self.answers[min(self.calls, len(self.answers) - 1)] if self.answers else None
+        self.calls += 1
+        if found is None:  # like the system resolver: a number in any form is an address
             found = [socket.inet_ntoa(socket.inet_aton(host))]
         return [
             {"hostname": host, "host": each, "port": port, "family": family, "proto": 0, "flags": 0}
@@ -49,15 +49,15 @@ class Lookup(AbstractResolver):
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Note every connection that is begun, and let none come about."""
-    begun: list[Any] = []
+    """Record the address of every attempted connection, and refuse them all."""
+    addresses: list[Any] = []
 
     async def refuse(_loop: Any, _socket: Any, address: Any) -> None:
-        begun.append(address)
+        addresses.append(address)
         raise OSError("not here")
 
     monkeypatch.setattr(asyncio.SelectorEventLoop, "sock_connect", refuse)
-    return begun
+    return addresses
 
 
 def _spellings(address: str) -> Iterator[str]:
@@ -72,7 +72,12 @@ def _spellings(address: str) -> Iterator[str]:
         yield ".".join(form(part) for form, part in zip(chosen, (a, b, c, d), strict=True))
     yield from (f"[::ffff:{address}]", f"[::{address}]", f"[64:ff9b::{address}]")
     yield f"[2002:{a:02x}{b:02x}:{c:02x}{d:02x}::]"
-    yield from (f"{address}.", f"%31{address[1:]}", address.translate(_WIDE), f"user@{address}")
+    yield from (
+        f"{address}.",
+        f"%31{address[1:]}",
+        address.translate(_FULL_WIDTH),
+        f"user@{address}",
+    )
     yield from (
         f"{address}:80",
         f"{address}#@example.org",
@@ -82,22 +87,22 @@ def _spellings(address: str) -> Iterator[str]:
     yield from (f"{address}\\@example.org", f"\t{address}", f"{address}\n", f"{address} ")
 
 
-_WIDE = str.maketrans("0123456789.", "０１２３４５６７８９．")  # noqa: RUF001 - wide digits
+_FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")  # noqa: RUF001 - full-width digits
 
 
 async def test_no_spelling_of_a_private_address_is_connected_to(
     connections: list[Any], remark: Remark
 ) -> None:
-    tried = 0
-    for address, scheme in itertools.product(PRIVATE, ("http", "https")):
+    attempts = 0
+    for address, scheme in itertools.product(PRIVATE_ADDRESSES, ("http", "https")):
         for spelling in _spellings(address):
-            tried += 1
+            attempts += 1
             with pytest.raises(JuntoError):
-                await fetched(f"{scheme}://{spelling}/", lookup=Lookup())
-    remark(f"{tried:,} spellings of private addresses, none was connected to")
+                await fetch(f"{scheme}://{spelling}/", resolver=FakeResolver())
+    remark(f"{attempts:,} spellings of private addresses, none was connected to")
 
     assert connections == []
-    assert tried > 10_000
+    assert attempts > 10_000
 
 
 @pytest.mark.parametrize(
@@ -108,28 +113,26 @@ async def test_a_name_with_any_private_address_is_refused(
     connections: list[Any], answers: list[str]
 ) -> None:
     with pytest.raises(JuntoError):
-        await fetched("http://example.org/", lookup=Lookup(answers))
+        await fetch("http://example.org/", resolver=FakeResolver(answers))
 
     assert connections == []
 
 
-async def test_a_name_that_changes_after_the_check_is_asked_only_once(
+async def test_a_name_is_resolved_once_and_cannot_change_after_the_check(
     connections: list[Any],
 ) -> None:
-    lookup = Lookup(["93.184.216.34"], ["127.0.0.1"])
+    resolver = FakeResolver(["93.184.216.34"], ["127.0.0.1"])
 
     with pytest.raises(NetworkError):
-        await fetched("http://rebinding.example/", lookup=lookup)
+        await fetch("http://rebinding.example/", resolver=resolver)
 
     assert connections == [("93.184.216.34", 80)]
-    assert lookup.asked == 1
+    assert resolver.calls == 1
 
 
-@pytest.fixture
-def open_door(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take one address of loopback for a public one, so that there is something to fetch from."""
-    for place in ("junto.kit.web.is_public", "junto.security.urls.is_public"):
-        monkeypatch.setattr(place, lambda address: address == "127.0.0.1")
+def allow_test_server(address: str) -> bool:
+    """Allow only 127.0.0.1, where the server of a test listens."""
+    return address == "127.0.0.1"
 
 
 @asynccontextmanager
@@ -151,16 +154,14 @@ async def site(**pages: Any) -> AsyncIterator[str]:
 
 
 @pytest.mark.feature("F155")
-@pytest.mark.usefixtures("open_door")
-async def test_a_page_is_fetched_with_its_kind_and_alphabet() -> None:
+async def test_a_page_is_fetched_and_decoded_with_its_charset() -> None:
     page = web.Response(body="Grüße".encode("latin-1"), content_type="text/html", charset="latin-1")
     async with site(index=page) as url:
-        found = await fetched(url)
+        found = await fetch(url, address_policy=allow_test_server)
 
     assert (found.status, found.text()) == (200, "Grüße")
 
 
-@pytest.mark.usefixtures("open_door")
 @pytest.mark.parametrize(
     "target",
     [
@@ -170,36 +171,33 @@ async def test_a_page_is_fetched_with_its_kind_and_alphabet() -> None:
     ],
 )  # fmt: skip
 async def test_each_redirect_is_checked_again(target: str) -> None:
-    away = web.Response(status=302, headers={"location": target})
-    async with site(index=away) as url:
+    redirect = web.Response(status=302, headers={"location": target})
+    async with site(index=redirect) as url:
         with pytest.raises(JuntoError):
-            await fetched(url, lookup=Lookup())
+            await fetch(url, resolver=FakeResolver(), address_policy=allow_test_server)
 
 
-@pytest.mark.usefixtures("open_door")
-async def test_a_chain_of_redirects_has_an_end() -> None:
-    asked = []
+async def test_the_number_of_redirects_is_limited() -> None:
+    paths = []
 
-    async def again(request: web.Request) -> web.Response:
-        asked.append(request.path)
-        return web.Response(status=302, headers={"location": f"/{len(asked)}"})
+    async def redirect(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        return web.Response(status=302, headers={"location": f"/{len(paths)}"})
 
-    pages = dict.fromkeys(["index", *map(str, range(20))], again)
+    pages = dict.fromkeys(["index", *map(str, range(20))], redirect)
     async with site(**pages) as url:
         with pytest.raises(NetworkError, match="again and again"):
-            await fetched(url)
+            await fetch(url, address_policy=allow_test_server)
 
-    assert len(asked) == 6
+    assert len(paths) == 6
 
 
-@pytest.mark.usefixtures("open_door")
-async def test_only_https_follows_https() -> None:
+async def test_a_scheme_that_is_not_allowed_is_refused() -> None:
     with pytest.raises(SecurityError, match="https"):
-        await fetched("http://127.0.0.1/", schemes=("https",))
+        await fetch("http://127.0.0.1/", schemes=("https",), address_policy=allow_test_server)
 
 
-@pytest.mark.usefixtures("open_door")
-async def test_a_page_may_be_only_so_large_however_it_comes() -> None:
+async def test_the_size_of_streamed_and_compressed_pages_is_limited() -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -211,4 +209,4 @@ async def test_a_page_may_be_only_so_large_however_it_comes() -> None:
     async with site(index=endless, bomb=bomb) as url:
         for page in (url, f"{url}/bomb"):
             with pytest.raises(InputOutputError, match="larger"):
-                await fetched(page, 100_000)
+                await fetch(page, 100_000, address_policy=allow_test_server)

@@ -1,4 +1,4 @@
-"""Model APIs that nobody here wrote, each in a process of its own on loopback."""
+"""Third-party emulators of model APIs, each in its own process on loopback."""
 
 import contextlib
 import json
@@ -13,66 +13,68 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import IO
 
-from tests.clients import SECONDS, HttpClient, Json
+from tests.clients import TIMEOUT_SECONDS, HttpClient, Json
 
 NODE = Path(__file__).parents[1] / "node" / "node_modules" / ".bin"
 AIMOCK = NODE / "aimock"
-# npm's aimock brings a program called llmock too, so this one is looked for beside Python only.
+# npm's aimock also installs a program called llmock, so look for this one only next to Python.
 LLMOCK = Path(sys.executable).parent / "llmock"
 
 
 @contextlib.contextmanager
 def aimock(home: Path, key: str, fixtures: Sequence[Json]) -> Iterator[str]:
-    """Serve `fixtures` to whoever has `key`, a few letters at a time, and return the address."""
-    answers, config = home / "fixtures.json", home / "aimock.json"
-    answers.write_text(json.dumps({"fixtures": fixtures}))
-    llm = {"fixtures": str(answers), "chunkSize": 8}
-    config.write_text(json.dumps({"llm": llm, "auth": {"apiKeys": [key]}}))
-    command = [str(AIMOCK), "--config", str(config), "--port", "0"]
-    with _running(command, home, stdout=PIPE, stderr=DEVNULL) as url:
+    """Serve `fixtures` to clients that send `key`, in small chunks, and yield the base URL."""
+    fixtures_path, config_path = home / "fixtures.json", home / "aimock.json"
+    fixtures_path.write_text(json.dumps({"fixtures": fixtures}))
+    llm = {"fixtures": str(fixtures_path), "chunkSize": 8}
+    config_path.write_text(json.dumps({"llm": llm, "auth": {"apiKeys": [key]}}))
+    command = [str(AIMOCK), "--config", str(config_path), "--port", "0"]
+    with _run(command, home, stdout=PIPE, stderr=DEVNULL) as url:
         yield url
 
 
 @dataclass(frozen=True)
 class Llmock:
-    """A server that answers with an echo, breaks as it is told to, and judges its clients."""
+    """A server that echoes its input, injects the faults it is given, and grades its clients."""
 
     url: str
     home: Path
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, home: Path, *flags: str) -> Iterator["Llmock"]:
+    def start(cls, home: Path, *flags: str) -> Iterator["Llmock"]:
         command = [str(LLMOCK), "serve", "--port", "0", "--response-style", "echo", *flags]
-        with _running(command, home, stdout=DEVNULL, stderr=PIPE) as url:
+        with _run(command, home, stdout=DEVNULL, stderr=PIPE) as url:
             yield cls(url, home)
 
-    def will(self, *behaviours: Json) -> None:
-        """Forget what was, and misbehave like this; each behaviour waits for its model's call."""
-        self._admin("POST", "reset")
-        self._admin("POST", "scenario", {"behaviors": behaviours})
+    def enqueue(self, *behaviours: Json) -> None:
+        """Reset the server, then queue these behaviours; each waits for a call to its model."""
+        self._call_admin_api("POST", "reset")
+        self._call_admin_api("POST", "scenario", {"behaviors": behaviours})
 
     def attempts(self) -> Counter[str]:
-        """Return how often each model was asked."""
-        return Counter(request["model"] for request in self._admin("GET", "requests")["requests"])
+        """Return how many requests each model received."""
+        return Counter(
+            request["model"] for request in self._call_admin_api("GET", "requests")["requests"]
+        )
 
     def report(self, *flags: str) -> "subprocess.CompletedProcess[str]":
-        """Let it judge the client; the exit code is 1 if the client misbehaved."""
+        """Run llmock's report on its clients; the exit code is 1 if one misbehaved."""
         return subprocess.run(
             [str(LLMOCK), "report", "--url", self.url, *flags],
             env=_environment(self.home),
             cwd=self.home,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
 
-    def _admin(self, method: str, what: str, body: Json | None = None) -> Json:
+    def _call_admin_api(self, method: str, path: str, body: Json | None = None) -> Json:
         client = HttpClient(int(self.url.rpartition(":")[2]))
-        reply = client.send(method, f"/_llmock/{what}", json.dumps(body or {}).encode(), {})
-        assert reply.status < 300, reply.body
-        return reply.json()
+        response = client.send(method, f"/_llmock/{path}", json.dumps(body or {}).encode(), {})
+        assert response.status < 300, response.body
+        return response.json()
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -80,22 +82,22 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], home: Path, *, stdout: int, stderr: int) -> Iterator[str]:
-    # Only what announces the address is read: a log that nobody reads would stop the server.
+def _run(command: list[str], home: Path, *, stdout: int, stderr: int) -> Iterator[str]:
+    # Pipe only the stream that announces the address: an unread log would block the server.
     with subprocess.Popen(
         command, stdout=stdout, stderr=stderr, env=_environment(home), cwd=home, text=True
     ) as process:
         try:
-            yield _address(process.stdout or process.stderr)
+            yield _read_address(process.stdout or process.stderr)
         finally:
             process.kill()
 
 
-def _address(said: IO[str] | None) -> str:
-    assert said
-    heard = []
-    for line in said:
-        if found := re.search(r"(?:listening|running) on (http://127\.0\.0\.1:\d+)", line):
-            return found[1]
-        heard.append(line)
-    raise AssertionError("".join(heard))
+def _read_address(output: IO[str] | None) -> str:
+    assert output
+    lines = []
+    for line in output:
+        if match := re.search(r"(?:listening|running) on (http://127\.0\.0\.1:\d+)", line):
+            return match[1]
+        lines.append(line)
+    raise AssertionError("".join(lines))

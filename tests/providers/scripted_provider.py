@@ -1,30 +1,38 @@
-"""A provider that does what it is told, and a clock that only moves when it is told."""
+"""A provider that plays a script, and a clock that moves only when told to."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from typing_extensions import override
 
+from junto.domain.completions import (
+    Answer,
+    AnswerEvent,
+    Event,
+    Question,
+    StopReason,
+    TextDelta,
+    Usage,
+)
 from junto.domain.messages import Message
-from junto.domain.questions import Answer, Event, Finished, Question, StopReason, TextDelta, Usage
 from junto.providers.provider import Provider
+from tests.event_loop import yield_to_tasks
 
 QUESTION = Question(model="m", messages=(Message.user("Hi"),), max_tokens=10)
 
 
-def finished(text: str = "ok", tokens: int = 5) -> Finished:
+def build_answer_event(text: str = "ok", tokens: int = 5) -> AnswerEvent:
     usage = Usage(input_tokens=tokens, output_tokens=tokens)
     message = Message.assistant(text)
-    return Finished(Answer(message=message, stop=StopReason.END, usage=usage, model="m"))
+    return AnswerEvent(Answer(message=message, stop_reason=StopReason.END, usage=usage, model="m"))
 
 
-OK: tuple[Event, ...] = (TextDelta("ok"), finished())
+OK: tuple[Event, ...] = (TextDelta("ok"), build_answer_event())
 
 
 @dataclass
-class Scripted(Provider):
-    """Plays one run after another; an exception in a run is raised there, the last run stays."""
+class ScriptedProvider(Provider):
+    """Plays one run per call; exceptions in a run are raised in place, and the last run repeats."""
 
     runs: list[tuple[Event | Exception, ...]]
     asked: list[Question] = field(default_factory=list)
@@ -36,21 +44,21 @@ class Scripted(Provider):
         for event in run:
             if isinstance(event, Exception):
                 raise event
-            await asyncio.sleep(0)
+            await yield_to_tasks()
             yield event
 
 
 @dataclass
-class Clock:
-    """Time that passes only while somebody sleeps."""
+class FakeClock:
+    """A clock that advances only by the seconds passed to `sleep`."""
 
     time: float = 1000.0
-    slept: list[float] = field(default_factory=list)
+    sleeps: list[float] = field(default_factory=list)
 
     def now(self) -> float:
         return self.time
 
     async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+        self.sleeps.append(seconds)
         self.time += seconds
-        await asyncio.sleep(0)
+        await yield_to_tasks()

@@ -1,4 +1,4 @@
-"""A place where pip finds the wheels that lie there, and nothing else."""
+"""A local package index: pip finds the wheels added to it, and nothing else."""
 
 import hashlib
 import zipfile
@@ -7,39 +7,39 @@ from pathlib import Path
 
 import pytest
 
-from junto.providers.embedded.packages import Package
+from junto.providers.local.weights import WeightsPackage
 
 METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
 WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 @dataclass
-class Shop:
-    """Wheels in a folder."""
+class WheelIndex:
+    """A directory of wheels."""
 
-    folder: Path
+    directory: Path
 
     @classmethod
-    def opened(cls, beneath: Path, monkeypatch: pytest.MonkeyPatch) -> "Shop":
-        """Open one, and send pip there."""
-        folder = beneath / "shop"
-        folder.mkdir()
-        settings = beneath / "pip.conf"
-        settings.write_text(f"[global]\nno-index = true\nfind-links = {folder}\n")
-        monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
-        return cls(folder)
+    def open(cls, parent: Path, monkeypatch: pytest.MonkeyPatch) -> "WheelIndex":
+        """Create an empty index and make pip use only that."""
+        directory = parent / "shop"
+        directory.mkdir()
+        pip_config = parent / "pip.conf"
+        pip_config.write_text(f"[global]\nno-index = true\nfind-links = {directory}\n")
+        monkeypatch.setenv("PIP_CONFIG_FILE", str(pip_config))
+        return cls(directory)
 
-    def stock(self, name: str, member: str, data: bytes) -> Package:
-        """Put a wheel there that carries one file."""
-        plain = name.replace("-", "_")
-        wheel = self.folder / f"{plain}-1.0-py3-none-any.whl"
-        info = f"{plain}-1.0.dist-info"
+    def add(self, name: str, member: str, data: bytes) -> WeightsPackage:
+        """Add a wheel that contains one file."""
+        distribution = name.replace("-", "_")
+        wheel = self.directory / f"{distribution}-1.0-py3-none-any.whl"
+        dist_info = f"{distribution}-1.0.dist-info"
         with zipfile.ZipFile(wheel, "w") as archive:
             archive.writestr(member, data)
-            archive.writestr(f"{info}/METADATA", METADATA.format(name=name))
-            archive.writestr(f"{info}/WHEEL", WHEEL)
-            archive.writestr(f"{info}/RECORD", "")
-        return Package(
+            archive.writestr(f"{dist_info}/METADATA", METADATA.format(name=name))
+            archive.writestr(f"{dist_info}/WHEEL", WHEEL)
+            archive.writestr(f"{dist_info}/RECORD", "")
+        return WeightsPackage(
             name=name,
             version="1.0",
             wheel_bytes=wheel.stat().st_size,

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Reply:
+class ScriptedReply:
     """What to answer: events, raw bytes or an error, and how to behave meanwhile."""
 
     events: Sequence[Json | bytes] = ()
@@ -34,7 +34,7 @@ class Reply:
 
 
 @dataclass
-class Received:
+class ReceivedRequest:
     """A request, and whether its sender is still there."""
 
     path: str
@@ -43,21 +43,21 @@ class Received:
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Upstream:
+class ScriptedModelServer:
     """The server; each request takes the next reply of the script, the last one stays."""
 
     def __init__(self) -> None:
-        self.requests: list[Received] = []
+        self.requests: list[ReceivedRequest] = []
         self.arrived = asyncio.Event()
         self.url = ""
-        self._script: deque[Reply] = deque()
+        self._script: deque[ScriptedReply] = deque()
 
-    def will(self, *replies: Reply) -> None:
+    def enqueue(self, *replies: ScriptedReply) -> None:
         self._script.extend(replies)
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def started(cls) -> AsyncIterator["Upstream"]:
+    async def start(cls) -> AsyncIterator["ScriptedModelServer"]:
         upstream = cls()
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_route("*", "/{path:.*}", upstream._answer)
@@ -74,17 +74,17 @@ class Upstream:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        received = Received(request.path, dict(request.headers), json.loads(body or b"{}"))
+        received = ReceivedRequest(request.path, dict(request.headers), json.loads(body or b"{}"))
         self.requests.append(received)
         self.arrived.set()
         reply = self._script.popleft() if len(self._script) > 1 else self._script[0]
         try:
-            return await self._said(request, reply)
+            return await self._send(request, reply)
         except (asyncio.CancelledError, ConnectionError):
             received.hung_up.set()
             raise
 
-    async def _said(self, request: web.Request, reply: Reply) -> web.StreamResponse:
+    async def _send(self, request: web.Request, reply: ScriptedReply) -> web.StreamResponse:
         if reply.hang_before:
             await asyncio.Event().wait()
         if reply.body is not None or reply.status != 200:
@@ -93,9 +93,9 @@ class Upstream:
             headers={"content-type": "text/event-stream", **reply.headers}
         )
         await response.prepare(request)
-        said = [frame(event) for event in reply.events]
-        shown = said[: _least(reply.hang_after, reply.cut_after, len(said))]
-        for piece in _pieces(b"".join(shown), reply.pieces):
+        said = [encode_event(event) for event in reply.events]
+        shown = said[: _min_given(reply.hang_after, reply.cut_after, len(said))]
+        for piece in _split(b"".join(shown), reply.pieces):
             await response.write(piece)
         if reply.hang_after is not None:
             await asyncio.Event().wait()
@@ -104,18 +104,18 @@ class Upstream:
         return response
 
 
-def _least(*numbers: int | None) -> int:
+def _min_given(*numbers: int | None) -> int:
     return min(number for number in numbers if number is not None)
 
 
-def frame(event: Json | bytes) -> bytes:
+def encode_event(event: Json | bytes) -> bytes:
     if isinstance(event, bytes):
         return event
     name = f"event: {event['type']}\n" if "type" in event else ""
     return f"{name}data: {json.dumps(event)}\n\n".encode()
 
 
-def _pieces(data: bytes, size: int | None) -> list[bytes]:
+def _split(data: bytes, size: int | None) -> list[bytes]:
     size = size or max(len(data), 1)
     return [data[start : start + size] for start in range(0, len(data), size)]
 

@@ -13,35 +13,35 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from tests.upstream import Json, Reply
+from tests.scripted_model_server import Json, ScriptedReply
 
 _STRING = 7
 
 
-def bedrock_reply(events: Sequence[Json | bytes], **behaviour: Any) -> Reply:
+def bedrock_reply(events: Sequence[Json | bytes], **behaviour: Any) -> ScriptedReply:
     """Return an answer of `invoke-with-response-stream`; what is bytes already is sent as it is."""
     frames = [event if isinstance(event, bytes) else chunk(event) for event in events]
-    return Reply(
+    return ScriptedReply(
         frames, headers={"content-type": "application/vnd.amazon.eventstream"}, **behaviour
     )
 
 
-def bedrock_refusal(status: int, kind: str, message: str, **headers: str) -> Reply:
+def bedrock_refusal(status: int, kind: str, message: str, **headers: str) -> ScriptedReply:
     """Return an error as AWS words it."""
-    return Reply(
+    return ScriptedReply(
         status=status, body={"message": message}, headers={"x-amzn-errortype": kind, **headers}
     )
 
 
-def vertex_reply(events: Sequence[Json | bytes], **behaviour: Any) -> Reply:
+def vertex_reply(events: Sequence[Json | bytes], **behaviour: Any) -> ScriptedReply:
     """Return an answer of `streamRawPredict`."""
-    return Reply(events, **behaviour)
+    return ScriptedReply(events, **behaviour)
 
 
-def vertex_refusal(status: int, kind: str, message: str, **headers: str) -> Reply:
+def vertex_refusal(status: int, kind: str, message: str, **headers: str) -> ScriptedReply:
     """Return an error as Google words it."""
     error = {"code": status, "message": message, "status": kind}
-    return Reply(status=status, body={"error": error}, headers=headers)
+    return ScriptedReply(status=status, body={"error": error}, headers=headers)
 
 
 def chunk(event: Json) -> bytes:

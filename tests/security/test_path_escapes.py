@@ -1,4 +1,4 @@
-"""Thousands of ways out, none of which leads anywhere; each test says how many it tried."""
+"""Thousands of attempts to escape the allowed folders; each test reports how many it made."""
 
 import contextlib
 import itertools
@@ -13,8 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from junto.domain.errors import JuntoError
-from junto.kit.files import Files
-from junto.security import paths
+from junto.local_tools.files import LocalFiles
 from junto.security.paths import Roots
 from tests.clients import Remark
 
@@ -22,15 +21,9 @@ SECRET = "the-secret-outside"  # noqa: S105 - what must not be seen
 PLANTED = "planted-by-junto"
 
 
-@pytest.fixture(params=["openat2", "walk"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(paths, "_LINUX", request.param == "openat2")
-    return str(request.param)
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder full of links that lead out, in all the ways there are."""
+    """Return a folder with every kind of link that leads out of it."""
     outside, root = tmp_path / "outside", tmp_path / "root"
     (outside / "deep").mkdir(parents=True)
     (outside / "secret").write_text(SECRET)
@@ -66,7 +59,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def _climbs() -> Iterator[str]:
+def _parent_paths() -> Iterator[str]:
     ups = (
         "..", "../", "./..", "a/..", "..//", "%2e%2e", "..%2f", "%2e%2e%2f", "..\\", "\uff0e\uff0e",
         "..\u2215", "..%c0%af", "%252e%252e", "..;", "\u2026.", "..\u200b", " ..", ".. ", "..%00",
@@ -77,7 +70,7 @@ def _climbs() -> Iterator[str]:
         yield "a/b/" + "/".join([up] * count) + "/" + end
 
 
-def _links(root: Path) -> Iterator[str]:
+def _symlink_paths(root: Path) -> Iterator[str]:
     names = [entry.name for entry in root.iterdir() if entry.name.startswith("to-")]
     ends = ("", "secret", "deep/secret", "../outside/secret", "etc/passwd", "self/environ", "new",
             "1", "./secret", "deep/../secret", "root/etc/passwd", "null")  # fmt: skip
@@ -85,15 +78,15 @@ def _links(root: Path) -> Iterator[str]:
         yield f"{before}{name}/{end}" if end else f"{before}{name}"
 
 
-def _absolutes(root: Path) -> Iterator[str]:
+def _absolute_paths(root: Path) -> Iterator[str]:
     outside = root.parent / "outside" / "secret"
-    paths = (
+    targets = (
         "/etc/passwd", "/proc/self/environ", "/proc/self/root/etc/passwd", "/dev/null",
         "/proc/1/environ", "/sys/kernel/notes", "/dev/stdin", "/proc/self/mem", "/dev/fd/0",
         str(outside), f"{root}-evil/secret", f"{root}/../outside/secret",
         f"{root}//..//outside//secret", f"{root}/./../outside/secret",
     )  # fmt: skip
-    for path in paths:
+    for path in targets:
         yield from (
             path, f"/{path}", f"//{path}", path.upper(), f"{path}/", f"{path}/.",
             f"file://{path}", quote(path), f" {path}", f"{path}\0", f"~{path}",
@@ -101,37 +94,45 @@ def _absolutes(root: Path) -> Iterator[str]:
         )  # fmt: skip
 
 
-def _every(root: Path) -> list[str]:
+def _all_paths(root: Path) -> list[str]:
     return list(
-        dict.fromkeys(itertools.chain(_climbs(), _links(root), _absolutes(root), ["", ".", "/"]))
+        dict.fromkeys(
+            itertools.chain(
+                _parent_paths(), _symlink_paths(root), _absolute_paths(root), ["", ".", "/"]
+            )
+        )
     )
 
 
-def test_no_path_leads_out(root: Path, way: str, remark: Remark) -> None:
-    files, tried = Files(Roots.of([root])), 0
-    before = _outside(root)
-    for path in _every(root):
+@pytest.mark.parametrize("open_method", ["openat2", "walk"])
+def test_no_path_escapes_the_root(root: Path, open_method: str, remark: Remark) -> None:
+    roots = Roots.from_paths([root], use_openat2=open_method == "openat2")
+    files, attempts = LocalFiles(roots), 0
+    before = _read_outside(root)
+    for path in _all_paths(root):
         found: list[object] = []
-        for act in (
+        for operation in (
             lambda path=path: files.read(path),
-            lambda path=path: files.listed(path, recursive=True, glob=None, first=0, limit=9),
-            lambda path=path: files.details(path),
+            lambda path=path: files.list_directory(
+                path, recursive=True, glob=None, offset=0, limit=9
+            ),
+            lambda path=path: files.get_info(path),
             lambda path=path: files.write(path, PLANTED.encode()),
             lambda path=path: files.delete(path),
         ):
-            tried += 1
+            attempts += 1
             with contextlib.suppress(JuntoError):
-                found.append(act())
+                found.append(operation())
         assert SECRET not in repr(found), path
         assert "root:x:" not in repr(found), path
-    remark(f"{tried:,} tries to leave a folder ({way}), no escape")
+    remark(f"{attempts:,} tries to leave a folder ({open_method}), no escape")
 
-    assert tried > 3000
-    assert _outside(root) == before
+    assert attempts > 3000
+    assert _read_outside(root) == before
 
 
-def _outside(root: Path) -> list[tuple[str, str]]:
-    """Return all that lies around the folder, with its content."""
+def _read_outside(root: Path) -> list[tuple[str, str]]:
+    """Return the paths and contents of all files around the folder."""
     return sorted(
         (str(path), path.read_text())
         for path in root.parent.rglob("*")
@@ -139,7 +140,7 @@ def _outside(root: Path) -> list[tuple[str, str]]:
     )
 
 
-SWAPS = """
+SWAP_SCRIPT = """
 import itertools, os, shutil, signal, sys
 root, over = sys.argv[1], []
 signal.signal(signal.SIGTERM, lambda *_: over.append(1))
@@ -154,13 +155,13 @@ for count in itertools.count():
             try:
                 os.rename(one, two)
                 break
-            except OSError:  # a folder was made there meanwhile
+            except OSError:  # a folder was created there in the meantime
                 shutil.rmtree(two, ignore_errors=True)
 """
 
 
 @pytest.mark.timeout(60)
-def test_swapping_a_folder_for_a_link_in_a_tight_loop_gets_nothing(
+def test_swapping_a_folder_for_a_link_in_a_tight_loop_does_not_escape(
     tmp_path: Path, remark: Remark
 ) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
@@ -169,42 +170,42 @@ def test_swapping_a_folder_for_a_link_in_a_tight_loop_gets_nothing(
     outside.mkdir()
     (outside / "file").write_text(SECRET)
     (root / "link").symlink_to("../outside")
-    files, tried = Files(Roots.of([root])), 0
+    files, attempts = LocalFiles(Roots.from_paths([root])), 0
     with subprocess.Popen(
-        [sys.executable, "-c", SWAPS, str(root)], stdout=subprocess.PIPE
+        [sys.executable, "-c", SWAP_SCRIPT, str(root)], stdout=subprocess.PIPE
     ) as swapper:
         assert swapper.stdout
         swapper.stdout.readline()
         end = time.monotonic() + 10
         while time.monotonic() < end:
-            for act in (
+            for operation in (
                 lambda: files.read("inner/file"),
                 lambda: files.write("inner/new", PLANTED.encode()),
                 lambda: files.write("inner/deep/new", PLANTED.encode()),
-                lambda: files.details("inner/file"),
-                lambda: files.listed("inner", recursive=True, glob=None, first=0, limit=9),
+                lambda: files.get_info("inner/file"),
+                lambda: files.list_directory("inner", recursive=True, glob=None, offset=0, limit=9),
                 lambda: files.delete("inner/new"),
             ):
-                tried += 1
+                attempts += 1
                 with contextlib.suppress(JuntoError):
-                    assert SECRET not in repr(act())
+                    assert SECRET not in repr(operation())
         swapper.terminate()
         swaps = int(swapper.communicate(timeout=30)[0])
-    remark(f"{tried:,} tries during {swaps:,} swaps, no escape")
+    remark(f"{attempts:,} tries during {swaps:,} swaps, no escape")
 
     assert swaps > 1000
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"file": SECRET}
 
 
-def test_the_whole_disk_as_a_root_still_has_no_kernel_in_it() -> None:
-    files = Files(Roots.of([Path("/")]))
+def test_kernel_filesystems_are_refused_even_below_a_root_of_slash() -> None:
+    files = LocalFiles(Roots.from_paths([Path("/")]))
 
     for path in ("/proc/self/environ", "proc/self/status", "/sys/kernel/notes", "/dev/zero"):
         with pytest.raises(JuntoError):
             files.read(path)
     with pytest.raises(JuntoError):
-        files.listed("/proc/self", recursive=False, glob=None, first=0, limit=5)
-    everything = files.listed("/", recursive=True, glob="status", first=0, limit=50)
+        files.list_directory("/proc/self", recursive=False, glob=None, offset=0, limit=5)
+    everything = files.list_directory("/", recursive=True, glob="status", offset=0, limit=50)
     assert not [each for each in everything.entries if each.path.startswith("proc/")]
     with pytest.raises(JuntoError):
         files.write("/dev/shm/junto-test", b"x")  # noqa: S108

@@ -1,4 +1,4 @@
-"""Nothing leads out of the allowed folders: no link, no spelling, no odd file."""
+"""No link, spelling or special file leads out of the allowed folders."""
 
 import os
 from pathlib import Path
@@ -8,19 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from junto.domain.errors import InputOutputError, JuntoError, NotFoundError, SecurityError
-from junto.security import paths
 from junto.security.paths import Roots
 
 
-@pytest.fixture(params=["openat2", "walk"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Use the kernel's way, and the one for kernels that have none."""
-    monkeypatch.setattr(paths, "_LINUX", request.param == "openat2")
-    return str(request.param)
-
-
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def root(tmp_path: Path) -> Path:
     root = tmp_path / "work"
     (root / "deep").mkdir(parents=True)
     (root / "deep" / "file.txt").write_text("inside")
@@ -35,12 +27,19 @@ def house(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture(params=[True, False], ids=["openat2", "walk"])
+def roots(request: pytest.FixtureRequest, root: Path) -> Roots:
+    """Return the folder, resolved with openat2, and with the fallback for kernels without it."""
+    return Roots.from_paths([root], use_openat2=request.param)
+
+
 @pytest.mark.parametrize(
     "path", ["deep/file.txt", "deep/../deep/./file.txt", "{root}/deep/file.txt"]
 )
-def test_what_lies_inside_is_read_however_it_is_named(house: Path, way: str, path: str) -> None:
-    assert way
-    assert Roots.of([house]).read(path.format(root=house), 100) == b"inside"
+def test_a_file_inside_is_read_by_any_spelling_of_its_path(
+    root: Path, roots: Roots, path: str
+) -> None:
+    assert roots.read(path.format(root=root), 100) == b"inside"
 
 
 @pytest.mark.feature("F165")
@@ -53,39 +52,47 @@ def test_what_lies_inside_is_read_however_it_is_named(house: Path, way: str, pat
         "deep/file.txt/x",
     ],
 )  # fmt: skip
-def test_what_leads_out_or_is_no_file_is_refused(house: Path, way: str, path: str) -> None:
-    assert way
+def test_a_path_that_leads_out_or_is_not_a_file_is_refused(
+    root: Path, roots: Roots, path: str
+) -> None:
     with pytest.raises((SecurityError, InputOutputError, NotFoundError)) as refused:
-        Roots.of([house]).read(path.format(root=house), 100)
+        roots.read(path.format(root=root), 100)
 
     assert "outside" not in refused.value.message.replace("lies outside the allowed", "")
 
 
-def test_a_link_that_stays_inside_may_be_followed_by_the_kernel(house: Path) -> None:
-    (house / "inner").symlink_to("deep/file.txt")
+def test_a_link_that_stays_inside_may_be_followed_by_the_kernel(root: Path) -> None:
+    (root / "inner").symlink_to("deep/file.txt")
 
-    assert Roots.of([house]).read("inner", 100) == b"inside"
+    assert Roots.from_paths([root]).read("inner", 100) == b"inside"
 
 
-def test_missing_and_large_files_say_so(house: Path) -> None:
+def test_without_openat2_no_link_is_followed(root: Path) -> None:
+    (root / "inner").symlink_to("deep/file.txt")
+
+    with pytest.raises(SecurityError):
+        Roots.from_paths([root], use_openat2=False).read("inner", 100)
+
+
+def test_missing_and_too_large_files_are_reported(root: Path) -> None:
     with pytest.raises(NotFoundError, match="no missing"):
-        Roots.of([house]).read("missing", 100)
+        Roots.from_paths([root]).read("missing", 100)
     with pytest.raises(InputOutputError, match="larger than 3 bytes"):
-        Roots.of([house]).read("deep/file.txt", 3)
+        Roots.from_paths([root]).read("deep/file.txt", 3)
 
 
-def test_without_a_folder_nothing_is_allowed() -> None:
+def test_without_roots_nothing_is_allowed() -> None:
     with pytest.raises(SecurityError):
         Roots(()).read("/etc/passwd", 100)
 
 
-names = st.sampled_from(
+path_segments = st.sampled_from(
     ["..", ".", "deep", "link", "up", "absolute", "file.txt", "", "secret", "etc"]
 )
 
 
-@given(st.lists(names, max_size=8).map("/".join), st.booleans())
-def test_no_spelling_leads_out(path: str, absolute: object) -> None:
+@given(st.lists(path_segments, max_size=8).map("/".join), st.booleans())
+def test_no_spelling_escapes_the_root(path: str, absolute: object) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +104,7 @@ def test_no_spelling_leads_out(path: str, absolute: object) -> None:
         (root / "up").symlink_to("..")
         (root / "absolute").symlink_to("/etc")
         try:
-            found = Roots.of([root]).read(f"/{path}" if absolute else path, 100)
+            found = Roots.from_paths([root]).read(f"/{path}" if absolute else path, 100)
         except JuntoError:
             return
         assert found == b"inside"

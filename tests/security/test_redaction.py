@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from junto.security.secrets import REDACTED, Redactor, is_secret_name
+from junto.security.redaction import REDACTED, Redactor, is_secret_name
 
 SECRET_NAMES = [
     "ANTHROPIC_API_KEY", "api_key", "apiKey", "GITHUB_TOKEN", "githubToken", "PGPASSWORD",
@@ -26,16 +26,16 @@ ORDINARY_NAMES = [
 
 @pytest.mark.feature("F168")
 @pytest.mark.parametrize("name", SECRET_NAMES)
-def test_a_telling_name_is_recognised(name: str) -> None:
+def test_a_secret_name_is_recognised(name: str) -> None:
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", ORDINARY_NAMES)
-def test_an_ordinary_name_is_not_a_secret(name: str) -> None:
+def test_an_ordinary_name_is_not_a_secret_name(name: str) -> None:
     assert not is_secret_name(name)
 
 
-def test_a_number_or_a_switch_is_no_secret_whatever_its_name() -> None:
+def test_a_number_or_a_boolean_is_a_secret_only_if_named_a_password() -> None:
     redactor = Redactor()
 
     assert not redactor.is_secret("MAX_TOKENS", "4096")
@@ -45,7 +45,7 @@ def test_a_number_or_a_switch_is_no_secret_whatever_its_name() -> None:
     assert redactor.is_secret("DB_PASSWORD", "12345678")
 
 
-SHAPES = [
+KEY_EXAMPLES = [
     "sk-ant-api03-AbCdEfGhIjKlMnOpQrSt",
     "sk-proj-AbCdEfGhIjKlMnOpQrSt",
     "sk-or-v1-0123456789abcdef0123",
@@ -64,9 +64,9 @@ SHAPES = [
 
 
 @pytest.mark.feature("F172", "F177")
-@pytest.mark.parametrize("secret", SHAPES)
-def test_a_key_is_recognised_by_its_shape(secret: str) -> None:
-    text = Redactor().text(f"before {secret} after")
+@pytest.mark.parametrize("secret", KEY_EXAMPLES)
+def test_a_key_is_recognised_by_its_format(secret: str) -> None:
+    text = Redactor().redact_text(f"before {secret} after")
 
     assert text == f"before {REDACTED} after"
 
@@ -98,8 +98,8 @@ def test_a_key_is_recognised_by_its_shape(secret: str) -> None:
         ("password=hunter22&x=1", "password=[redacted]&x=1"),
     ],
 )
-def test_a_secret_is_recognised_by_what_stands_before_it(text: str, expected: str) -> None:
-    assert Redactor().text(text) == expected
+def test_a_secret_is_recognised_by_its_context(text: str, expected: str) -> None:
+    assert Redactor().redact_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,30 +113,30 @@ def test_a_secret_is_recognised_by_what_stands_before_it(text: str, expected: st
         "ssh://git@github.com/x",
     ],
 )
-def test_ordinary_text_is_left_alone(text: str) -> None:
-    assert Redactor().text(text) == text
+def test_ordinary_text_is_not_changed(text: str) -> None:
+    assert Redactor().redact_text(text) == text
 
 
-KNOWN = st.text(st.characters(codec="utf-8"), min_size=6, max_size=60).filter(
+KNOWN_SECRETS = st.text(st.characters(codec="utf-8"), min_size=6, max_size=60).filter(
     lambda secret: secret.strip() and REDACTED not in secret and secret not in REDACTED
 )
 
 
-@given(secret=KNOWN, before=st.text(max_size=20), after=st.text(max_size=20))
-def test_a_planted_secret_never_gets_through(secret: str, before: str, after: str) -> None:
+@given(secret=KNOWN_SECRETS, before=st.text(max_size=20), after=st.text(max_size=20))
+def test_a_known_secret_is_redacted_in_every_encoding(secret: str, before: str, after: str) -> None:
     redactor = Redactor([secret])
     encoded = base64.b64encode(secret.encode()).decode()
 
     quoted = (repr(secret)[1:-1], json.dumps(secret)[1:-1])
     for spelling in (secret, quote(secret, safe=""), encoded, *quoted):
-        assert spelling not in redactor.text(before + spelling + after)
+        assert spelling not in redactor.redact_text(before + spelling + after)
 
 
 @given(secret=st.text(string.ascii_letters + string.digits, min_size=8, max_size=40))
-def test_a_planted_secret_gets_through_no_structure(secret: str) -> None:
+def test_a_known_secret_is_redacted_in_nested_fields(secret: str) -> None:
     redactor = Redactor([secret])
 
-    facts = redactor.facts(
+    fields = redactor.redact_fields(
         {
             "a": secret,
             "list": [secret, {secret: 1}],
@@ -145,7 +145,7 @@ def test_a_planted_secret_gets_through_no_structure(secret: str) -> None:
         }
     )
 
-    assert secret not in repr(facts)
+    assert secret not in repr(fields)
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_a_planted_secret_gets_through_no_structure(secret: str) -> None:
         "=",
     ],
 )
-def test_no_text_takes_more_than_linear_time(hostile: str) -> None:
-    # With a pattern that backtracks, half a megabyte of these takes minutes.
-    Redactor(["a-known-secret"]).text(hostile * (500_000 // len(hostile)))
+def test_hostile_text_is_redacted_in_linear_time(hostile: str) -> None:
+    # A pattern that backtracks would take minutes for half a megabyte of these.
+    Redactor(["a-known-secret"]).redact_text(hostile * (500_000 // len(hostile)))
 
 
-def test_facts_with_telling_names_are_hidden_at_any_depth() -> None:
-    facts = Redactor().facts(
+def test_fields_with_secret_names_are_redacted_at_any_depth() -> None:
+    fields = Redactor().redact_fields(
         {"user": "me", "n": 1, "password": "hunter22", "deep": {"db_pwd": "hunter22", "ok": True}}
     )
 
-    assert facts == {
+    assert fields == {
         "user": "me",
         "n": 1,
         "password": REDACTED,
@@ -180,10 +180,10 @@ def test_facts_with_telling_names_are_hidden_at_any_depth() -> None:
     }
 
 
-def test_short_known_values_are_not_torn_out_of_words() -> None:
-    assert Redactor(["a", "key"]).text("a monkey") == "a monkey"
+def test_short_known_values_are_not_redacted_inside_words() -> None:
+    assert Redactor(["a", "key"]).redact_text("a monkey") == "a monkey"
 
 
-def test_the_folder_somebody_is_in_is_no_password() -> None:
-    assert Redactor().text("PWD=/home/x/work") == "PWD=/home/x/work"
-    assert Redactor().text("pwd=hunter22") == "pwd=[redacted]"
+def test_the_working_directory_is_not_a_password() -> None:
+    assert Redactor().redact_text("PWD=/home/x/work") == "PWD=/home/x/work"
+    assert Redactor().redact_text("pwd=hunter22") == "pwd=[redacted]"

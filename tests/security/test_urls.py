@@ -1,4 +1,4 @@
-"""Only what is public passes, however it is spelled."""
+"""Only public addresses are fetched, however they are spelled."""
 
 import ipaddress
 
@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from junto.domain.errors import JuntoError, SecurityError
-from junto.kit.web import fetched
-from junto.security.addresses import is_public
+from junto.local_tools.web import fetch
+from junto.security.urls import is_public_address
 
-PRIVATE = """
+PRIVATE_ADDRESSES = """
 127.0.0.1 127.1.2.3 0.0.0.0 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1
 100.127.255.255 224.0.0.1 240.0.0.1 255.255.255.255 192.0.2.1 198.18.0.1 ::1 :: fe80::1 fe80::1%eth0
 fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:1.1.1.1 ::127.0.0.1 64:ff9b::127.0.0.1
@@ -18,19 +18,21 @@ fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:1.1.1.1 ::127.0.0.1 64:f
 """
 
 
-@pytest.mark.parametrize("address", PRIVATE.split())
-def test_what_is_not_public_does_not_pass(address: str) -> None:
-    assert not is_public(address)
+@pytest.mark.parametrize("address", PRIVATE_ADDRESSES.split())
+def test_a_private_address_is_not_public(address: str) -> None:
+    assert not is_public_address(address)
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "2606:4700::1111"])
-def test_what_is_public_does(address: str) -> None:
-    assert is_public(address)
+def test_a_public_address_is_public(address: str) -> None:
+    assert is_public_address(address)
 
 
 @given(st.ip_addresses(v=4), st.sampled_from(["::ffff:{}", "::{}", "64:ff9b::{}"]))
-def test_an_address_inside_another_never_passes(address: ipaddress.IPv4Address, form: str) -> None:
-    assert not is_public(form.format(address))
+def test_an_ipv4_address_embedded_in_ipv6_is_not_public(
+    address: ipaddress.IPv4Address, form: str
+) -> None:
+    assert not is_public_address(form.format(address))
 
 
 @pytest.mark.feature("F167")
@@ -45,8 +47,8 @@ def test_an_address_inside_another_never_passes(address: ipaddress.IPv4Address, 
         "http://127\uff0e0\uff0e0\uff0e1/", "http://\u2460\u2461\u2466.0.0.1/",
     ],
 )  # fmt: skip
-async def test_an_address_that_should_not_pass_does_not(url: str) -> None:
+async def test_a_url_that_is_not_public_is_not_fetched(url: str) -> None:
     with pytest.raises(JuntoError) as refused:
-        await fetched(url, 1000)
+        await fetch(url, 1000)
 
     assert isinstance(refused.value, SecurityError) or "could not be reached" in str(refused.value)

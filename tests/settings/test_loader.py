@@ -5,26 +5,28 @@ from typing import Any
 import pytest
 
 from junto.domain.errors import ConfigurationError
-from junto.settings import Loaded, load
+from junto.settings import LoadedSettings, load_settings
 from junto.settings.aliases import ALIASES
-from junto.settings.choices import ContextPolicy, LogOutput, PermissionMode, Trust
-from junto.settings.leaves import leaves
-from junto.settings.showing import value_at
+from junto.settings.enums import ContextPolicy, LogOutput, PermissionMode, SourceTrust
+from junto.settings.fields import collect_fields
+from junto.settings.render import get_value
 
 
-def loaded(tmp_path: Path, /, **variables: str) -> Loaded:
-    return load({}, environment=variables, home=tmp_path / "home", directory=tmp_path)
+def load(tmp_path: Path, /, **variables: str) -> LoadedSettings:
+    return load_settings(
+        {}, environment=variables, home_dir=tmp_path / "home", working_dir=tmp_path
+    )
 
 
-def write(tmp_path: Path, text: str, name: str = "junto.yaml") -> Path:
+def write_config(tmp_path: Path, text: str, name: str = "junto.yaml") -> Path:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-def test_nothing_set_gives_the_defaults_and_says_so(tmp_path: Path) -> None:
-    result = loaded(tmp_path)
+def test_without_configuration_every_setting_has_its_default_as_origin(tmp_path: Path) -> None:
+    result = load(tmp_path)
 
     assert result.settings.http.port == 32701
     assert result.settings.http.host == "127.0.0.1"
@@ -33,21 +35,23 @@ def test_nothing_set_gives_the_defaults_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_flag_beats_a_variable_beats_an_alias_beats_a_file(tmp_path: Path) -> None:
-    path = write(tmp_path, "http: {port: 4}")
-    everything = {"POLYBRAIN_HTTP_PORT": "3", "JUNTO_HTTP_PORT": "2"}
+    path = write_config(tmp_path, "http: {port: 4}")
+    variables = {"POLYBRAIN_HTTP_PORT": "3", "JUNTO_HTTP_PORT": "2"}
 
-    def with_flag(port: int | None) -> Loaded:
-        return load({"http.port": port}, environment=everything, home=tmp_path, directory=tmp_path)
+    def load_with_flag(port: int | None) -> LoadedSettings:
+        return load_settings(
+            {"http.port": port}, environment=variables, home_dir=tmp_path, working_dir=tmp_path
+        )
 
-    by_flag = with_flag(1)
-    by_variable = with_flag(None)
-    by_alias = loaded(tmp_path, POLYBRAIN_HTTP_PORT="3")
-    by_file = loaded(tmp_path)
+    by_flag = load_with_flag(1)
+    by_variable = load_with_flag(None)
+    by_alias = load(tmp_path, POLYBRAIN_HTTP_PORT="3")
+    by_file = load(tmp_path)
 
-    found = [each.settings.http.port for each in (by_flag, by_variable, by_alias, by_file)]
-    said = [str(e.origins["http.port"]) for e in (by_flag, by_variable, by_alias, by_file)]
-    assert found == [1, 2, 3, 4]
-    assert said == [
+    ports = [each.settings.http.port for each in (by_flag, by_variable, by_alias, by_file)]
+    origins = [str(e.origins["http.port"]) for e in (by_flag, by_variable, by_alias, by_file)]
+    assert ports == [1, 2, 3, 4]
+    assert origins == [
         "flag --port",
         "environment JUNTO_HTTP_PORT",
         "alias POLYBRAIN_HTTP_PORT",
@@ -55,15 +59,15 @@ def test_a_flag_beats_a_variable_beats_an_alias_beats_a_file(tmp_path: Path) -> 
     ]
 
 
-def test_every_setting_has_a_variable_of_its_own_and_a_description() -> None:
-    variables = [leaf.variable for leaf in leaves().values()]
+def test_every_setting_has_its_own_variable_and_a_description() -> None:
+    variables = [field.variable for field in collect_fields().values()]
 
     assert len(set(variables)) == len(variables)
-    assert all(leaf.description for leaf in leaves().values())
+    assert all(field.description for field in collect_fields().values())
 
 
-# What each old name is set to here, and what must come of it.
-OLD_NAMES: dict[str, tuple[str, Any]] = {
+# Each alias with a raw value and the value of the setting that it must give.
+ALIAS_VALUES: dict[str, tuple[str, Any]] = {
     "ANTHROPIC_API_KEY": ("key-1", "key-1"),
     "ANTHROPIC_BASE_URL": ("http://127.0.0.1:1", "http://127.0.0.1:1"),
     "OPENAI_API_KEY": ("key-2", "key-2"),
@@ -107,12 +111,12 @@ OLD_NAMES: dict[str, tuple[str, Any]] = {
     "F226", "F227", "F228", "F229", "F230", "F231", "F232", "F233", "F234",
 )  # fmt: skip
 @pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: alias.variable)
-def test_an_old_name_sets_what_it_used_to(tmp_path: Path, alias: Any) -> None:
-    written, expected = OLD_NAMES[alias.variable]
+def test_an_alias_sets_its_setting(tmp_path: Path, alias: Any) -> None:
+    written, expected = ALIAS_VALUES[alias.variable]
 
-    result = loaded(tmp_path, **{alias.variable: written})
+    result = load(tmp_path, **{alias.variable: written})
 
-    value = value_at(result.settings, alias.path)
+    value = get_value(result.settings, alias.path)
     assert getattr(value, "get_secret_value", lambda: value)() == expected
     assert str(result.origins[alias.path]) == f"alias {alias.variable}"
 
@@ -121,8 +125,8 @@ def test_disabled_logging_beats_logging_to_stderr(tmp_path: Path) -> None:
     both = {"CLAUDE_DISABLE_LOGGING": "true", "CLAUDE_LOG_TO_STDERR": "true"}
     enabled = {"CLAUDE_DISABLE_LOGGING": "false", "CLAUDE_LOG_TO_STDERR": "true"}
 
-    assert loaded(tmp_path, **both).settings.logging.output is LogOutput.NONE
-    assert loaded(tmp_path, **enabled).settings.logging.output is LogOutput.STDERR
+    assert load(tmp_path, **both).settings.logging.output is LogOutput.NONE
+    assert load(tmp_path, **enabled).settings.logging.output is LogOutput.STDERR
 
 
 POLYBRAIN = {
@@ -146,33 +150,33 @@ models:
 def test_polybrains_three_variables_together_replace_the_models_of_every_file(
     tmp_path: Path,
 ) -> None:
-    write(tmp_path, "models: [{id: ours}]")
-    write(tmp_path, POLYBRAIN_FILE, "home/.polybrain.yaml")
+    write_config(tmp_path, "models: [{id: ours}]")
+    write_config(tmp_path, POLYBRAIN_FILE, "home/.polybrain.yaml")
 
-    result = loaded(tmp_path, POLY_KEY="k", **POLYBRAIN)
+    result = load(tmp_path, POLY_KEY="k", **POLYBRAIN)
 
     assert [model.id for model in result.settings.models] == ["gpt-x"]
     assert result.settings.models[0].base_url == "http://127.0.0.1:9/v1"
     assert result.settings.http.port == 3001
 
 
-def test_two_of_polybrains_three_variables_mean_nothing_and_are_warned_about(
+def test_two_of_polybrains_three_variables_are_ignored_with_a_warning(
     tmp_path: Path,
 ) -> None:
-    write(tmp_path, "models: [{id: ours}]")
+    write_config(tmp_path, "models: [{id: ours}]")
     two = {name: POLYBRAIN[name] for name in list(POLYBRAIN)[:2]}
 
-    result = loaded(tmp_path, **two)
+    result = load(tmp_path, **two)
 
     assert [model.id for model in result.settings.models] == ["ours"]
     assert "means nothing without POLYBRAIN_MODEL_NAME" in result.warnings[0]
 
 
 @pytest.mark.feature("F083", "F222", "F223", "F224")
-def test_polybrains_file_is_read_where_it_says(tmp_path: Path) -> None:
-    path = write(tmp_path, POLYBRAIN_FILE, "elsewhere.yaml")
+def test_polybrains_file_is_read_from_the_configured_path(tmp_path: Path) -> None:
+    path = write_config(tmp_path, POLYBRAIN_FILE, "elsewhere.yaml")
 
-    settings = loaded(tmp_path, POLYBRAIN_CONFIG_PATH=str(path), POLY_KEY="the-key").settings
+    settings = load(tmp_path, POLYBRAIN_CONFIG_PATH=str(path), POLY_KEY="the-key").settings
 
     assert settings.http.port == 3001
     assert settings.logging.level == "warning"
@@ -184,69 +188,71 @@ def test_polybrains_file_is_read_where_it_says(tmp_path: Path) -> None:
 
 
 def test_our_own_file_beats_polybrains(tmp_path: Path) -> None:
-    write(tmp_path, "http: {port: 5}")
-    write(tmp_path, "httpPort: 6\nlogLevel: error", "home/.polybrain.yaml")
+    write_config(tmp_path, "http: {port: 5}")
+    write_config(tmp_path, "httpPort: 6\nlogLevel: error", "home/.polybrain.yaml")
 
-    settings = loaded(tmp_path).settings
+    settings = load(tmp_path).settings
 
     assert (settings.http.port, settings.logging.level) == (5, "error")
 
 
-def test_the_file_of_the_folder_beats_the_file_of_the_user(tmp_path: Path) -> None:
-    write(tmp_path, "http: {port: 5}")
-    write(tmp_path, "http: {port: 6, host: localhost}", "home/.config/junto/config.yaml")
+def test_the_file_in_the_working_directory_beats_the_user_file(tmp_path: Path) -> None:
+    write_config(tmp_path, "http: {port: 5}")
+    write_config(tmp_path, "http: {port: 6, host: localhost}", "home/.config/junto/config.yaml")
 
-    http = loaded(tmp_path).settings.http
+    http = load(tmp_path).settings.http
 
     assert (http.port, http.host) == (5, "localhost")
 
 
-def test_a_named_file_is_the_only_one(tmp_path: Path) -> None:
-    write(tmp_path, "http: {port: 5}")
-    named = write(tmp_path, "http: {host: localhost}", "named.yaml")
+def test_an_explicit_config_file_is_the_only_one_read(tmp_path: Path) -> None:
+    write_config(tmp_path, "http: {port: 5}")
+    config = write_config(tmp_path, "http: {host: localhost}", "named.yaml")
 
-    http = loaded(tmp_path, JUNTO_CONFIG=str(named)).settings.http
-    flagged = load(config=named, environment={}, home=tmp_path, directory=tmp_path).settings.http
+    http = load(tmp_path, JUNTO_CONFIG=str(config)).settings.http
+    by_flag = load_settings(
+        config=config, environment={}, home_dir=tmp_path, working_dir=tmp_path
+    ).settings.http
 
     assert (http.port, http.host) == (32701, "localhost")
-    assert flagged == http
+    assert by_flag == http
 
 
 @pytest.mark.parametrize("name", ["JUNTO_CONFIG", "POLYBRAIN_CONFIG_PATH"])
-def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path, name: str) -> None:
+def test_a_missing_explicit_config_file_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{name}=.*there is no such file"):
-        loaded(tmp_path, **{name: "/nowhere/junto.yaml"})
+        load(tmp_path, **{name: "/nowhere/junto.yaml"})
 
 
-def test_keys_may_be_written_in_either_case(tmp_path: Path) -> None:
-    write(tmp_path, "http: {jsonOnly: true}\nconversations: {truncate_limit: 9}\ntools:\n")
+def test_keys_may_be_camel_case_or_snake_case(tmp_path: Path) -> None:
+    write_config(tmp_path, "http: {jsonOnly: true}\nconversations: {truncate_limit: 9}\ntools:\n")
 
-    settings = loaded(tmp_path).settings
+    settings = load(tmp_path).settings
 
     assert settings.http.json_only
     assert settings.conversations.truncate_limit == 9
 
 
 def test_a_variable_cannot_smuggle_yaml_into_the_file(tmp_path: Path) -> None:
-    write(tmp_path, "answers: {system: '${EVIL}'}")
+    write_config(tmp_path, "answers: {system: '${EVIL}'}")
 
-    settings = loaded(tmp_path, EVIL="x}\nhttp: {port: 1").settings
+    settings = load(tmp_path, EVIL="x}\nhttp: {port: 1").settings
 
     assert settings.answers.system == "x}\nhttp: {port: 1"
     assert settings.http.port == 32701
 
 
-def test_off_means_off_although_yaml_takes_it_for_a_truth_value(tmp_path: Path) -> None:
-    write(tmp_path, "knowledge: {embeddings: off}")
+def test_off_stays_text_although_yaml_reads_it_as_a_boolean(tmp_path: Path) -> None:
+    write_config(tmp_path, "knowledge: {embeddings: off}")
 
-    assert loaded(tmp_path).settings.knowledge.embeddings == "off"
+    assert load(tmp_path).settings.knowledge.embeddings == "off"
 
 
 @pytest.mark.feature("F211")
 def test_lists_and_objects_are_json_in_the_environment(tmp_path: Path) -> None:
     models = json.dumps([{"id": "a", "contextWindow": 10}, {"id": "b"}])
 
-    settings = loaded(tmp_path, JUNTO_MODELS=models, JUNTO_TOOLS_DISABLED='["kit"]').settings
+    settings = load(tmp_path, JUNTO_MODELS=models, JUNTO_TOOLS_DISABLED='["kit"]').settings
 
     assert [(model.id, model.context_window) for model in settings.models] == [
         ("a", 10),
@@ -260,13 +266,13 @@ def test_lists_and_objects_are_json_in_the_environment(tmp_path: Path) -> None:
     [("90", 90), ("1500ms", 1.5), ("2 m", 120), ("12h", 43200), ("30d", 2592000)],
 )
 def test_durations_have_units(tmp_path: Path, written: str, seconds: float) -> None:
-    settings = loaded(tmp_path, JUNTO_CONVERSATIONS_RETENTION=written).settings
+    settings = load(tmp_path, JUNTO_CONVERSATIONS_RETENTION=written).settings
 
     assert settings.conversations.retention == seconds
 
 
-def test_enumerations_and_empty_values(tmp_path: Path) -> None:
-    settings = loaded(tmp_path, JUNTO_CONVERSATIONS_CONTEXT="last_n", JUNTO_HTTP_PORT="").settings
+def test_enumerations_are_parsed_and_empty_values_ignored(tmp_path: Path) -> None:
+    settings = load(tmp_path, JUNTO_CONVERSATIONS_CONTEXT="last_n", JUNTO_HTTP_PORT="").settings
 
     assert settings.conversations.context is ContextPolicy.LAST_N
     assert settings.http.port == 32701
@@ -320,50 +326,50 @@ def test_a_bad_value_names_the_variable_and_what_it_takes(tmp_path: Path, name: 
     value, message = BAD_VARIABLES[name]
 
     with pytest.raises(ConfigurationError) as caught:
-        loaded(tmp_path, **{name: value})
+        load(tmp_path, **{name: value})
 
     assert str(caught.value) == message
 
 
-def test_all_bad_values_are_told_at_once(tmp_path: Path) -> None:
+def test_all_bad_values_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        loaded(tmp_path, JUNTO_HTTP_PORT="x", JUNTO_ANSWERS_TIMEOUT="y")
+        load(tmp_path, JUNTO_HTTP_PORT="x", JUNTO_ANSWERS_TIMEOUT="y")
 
     assert len(str(caught.value).splitlines()) == 2
 
 
 def test_a_mapping_is_json_in_the_environment(tmp_path: Path) -> None:
-    chosen = loaded(tmp_path, JUNTO_KNOWLEDGE_TRUST='{"https://*": "low"}').settings.knowledge
+    knowledge = load(tmp_path, JUNTO_KNOWLEDGE_TRUST='{"https://*": "low"}').settings.knowledge
 
-    assert chosen.trust == {"https://*": Trust.LOW}
+    assert knowledge.trust == {"https://*": SourceTrust.LOW}
     with pytest.raises(ConfigurationError, match="one of high, normal, low, none"):
-        loaded(tmp_path, JUNTO_KNOWLEDGE_TRUST="low")
+        load(tmp_path, JUNTO_KNOWLEDGE_TRUST="low")
 
 
-def test_text_that_looks_like_json_is_text(tmp_path: Path) -> None:
-    write(tmp_path, """answers: {system: '{"a": 1}'}""")
+def test_text_that_looks_like_json_stays_text(tmp_path: Path) -> None:
+    write_config(tmp_path, """answers: {system: '{"a": 1}'}""")
 
-    settings = loaded(tmp_path, GEMINI_API_KEY='["k"]').settings
+    settings = load(tmp_path, GEMINI_API_KEY='["k"]').settings
 
     assert settings.answers.system == '{"a": 1}'
-    key = settings.providers.gemini.api_key
+    key = settings.providers.get("gemini").api_key
     assert key
     assert key.get_secret_value() == '["k"]'
 
 
-def test_an_empty_variable_is_set_as_far_as_a_file_is_concerned(tmp_path: Path) -> None:
-    write(tmp_path, "answers: {system: 'a${EMPTY}b'}")
+def test_an_empty_variable_counts_as_set_in_a_file(tmp_path: Path) -> None:
+    write_config(tmp_path, "answers: {system: 'a${EMPTY}b'}")
 
-    assert loaded(tmp_path, EMPTY="").settings.answers.system == "ab"
+    assert load(tmp_path, EMPTY="").settings.answers.system == "ab"
 
 
-def test_a_key_in_the_wrong_place_is_not_quoted(tmp_path: Path) -> None:
-    write(tmp_path, "http: {port: '${KEY}'}")
+def test_a_key_in_the_wrong_place_is_not_repeated_in_the_error(tmp_path: Path) -> None:
+    write_config(tmp_path, "http: {port: '${KEY}'}")
     key = "sk-ant-0123456789abcdefghij"
 
     for variables in ({"KEY": key}, {"KEY": "1", "CLAUDE_DISABLE_LOGGING": key}):
         with pytest.raises(ConfigurationError) as caught:
-            loaded(tmp_path, **variables)
+            load(tmp_path, **variables)
         assert key not in str(caught.value)
 
 
@@ -378,14 +384,16 @@ def test_a_key_in_the_wrong_place_is_not_quoted(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_odd_values_are_errors_and_not_crashes(tmp_path: Path, variables: dict[str, str]) -> None:
+def test_unusual_values_are_errors_and_not_crashes(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        loaded(tmp_path, **variables)
+        load(tmp_path, **variables)
 
     assert len(str(caught.value)) < 500
 
 
-def test_a_folder_that_may_not_be_looked_into_holds_no_file(
+def test_a_config_file_in_an_inaccessible_folder_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: Path) -> bool:
@@ -393,7 +401,7 @@ def test_a_folder_that_may_not_be_looked_into_holds_no_file(
 
     monkeypatch.setattr(Path, "is_file", refuse)
 
-    assert loaded(tmp_path).files == ()
+    assert load(tmp_path).files == ()
 
 
 BAD_FILES = {
@@ -418,26 +426,26 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("text", BAD_FILES)
-def test_a_bad_file_is_named_with_the_place_and_the_remedy(tmp_path: Path, text: str) -> None:
-    write(tmp_path, text)
+def test_a_bad_file_is_reported_with_the_location_and_the_fix(tmp_path: Path, text: str) -> None:
+    write_config(tmp_path, text)
 
     with pytest.raises(ConfigurationError) as caught:
-        loaded(tmp_path, KEY="do-not-show-me")
+        load(tmp_path, KEY="do-not-show-me")
 
     assert BAD_FILES[text] in str(caught.value)
     assert "do-not-show-me" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a: [" * 5000])
-def test_a_file_that_is_no_yaml_at_all_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_yaml_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "junto.yaml").write_bytes(content)
 
     with pytest.raises(ConfigurationError, match=r"junto\.yaml: "):
-        loaded(tmp_path)
+        load(tmp_path)
 
 
-def test_a_file_that_may_not_be_read_is_said_so(tmp_path: Path, monkeypatch: Any) -> None:
-    write(tmp_path, "http: {port: 1}")
+def test_an_unreadable_file_is_reported(tmp_path: Path, monkeypatch: Any) -> None:
+    write_config(tmp_path, "http: {port: 1}")
 
     def refuse(*_: Any) -> str:
         raise PermissionError(13, "Permission denied")
@@ -445,11 +453,11 @@ def test_a_file_that_may_not_be_read_is_said_so(tmp_path: Path, monkeypatch: Any
     monkeypatch.setattr(Path, "read_text", refuse)
 
     with pytest.raises(ConfigurationError, match=r"cannot be read \(Permission denied\)"):
-        loaded(tmp_path)
+        load(tmp_path)
 
 
-def test_a_misspelt_variable_is_warned_about(tmp_path: Path) -> None:
-    result = loaded(tmp_path, JUNTO_HTTP_PROT="1", JUNTO_CONFIG="")
+def test_a_misspelled_variable_causes_a_warning(tmp_path: Path) -> None:
+    result = load(tmp_path, JUNTO_HTTP_PROT="1", JUNTO_CONFIG="")
 
     assert result.warnings == (
         "JUNTO_HTTP_PROT is set, but there is no such setting. `junto config show` lists them.",
@@ -460,13 +468,13 @@ def test_a_misspelt_variable_is_warned_about(tmp_path: Path) -> None:
     "variable",
     ["JUNTO_DATABASE_URL", "DATABASE_URL", "JUNTO_REDIS_URL", "JUNTO_MODELS", "JUNTO_SERVERS"],
 )
-def test_what_may_hold_a_secret_is_not_repeated_when_it_is_wrong(
+def test_an_invalid_value_that_may_hold_a_secret_is_not_repeated(
     variable: str, tmp_path: Path
 ) -> None:
     variables = {variable: "postgres:/me:h-u-s-h@host/x"}
 
     with pytest.raises(ConfigurationError) as raised:
-        load(environment=variables, home=tmp_path, directory=tmp_path)
+        load_settings(environment=variables, home_dir=tmp_path, working_dir=tmp_path)
 
     assert variable in raised.value.message
     assert "h-u-s-h" not in raised.value.message

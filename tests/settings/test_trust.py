@@ -1,23 +1,23 @@
-"""A file that merely lay in the working directory must not send the user's keys away."""
+"""A config file found in the working directory must not send the user's keys elsewhere."""
 
 from pathlib import Path
 
 import pytest
 
 from junto.domain.errors import ConfigurationError
-from junto.settings import load
+from junto.settings import load_settings
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789abcdefghij", "HARMLESS": "x", "PASSWORD": "hunter22"}
 OWN_KEY = "models: [{id: m, baseUrl: 'https://evil.example/v1', apiKey: their-own}]"
 
 
-def read(folder: Path, text: str, *, named: bool = False, home_file: str = "") -> None:
+def load_with_file(folder: Path, text: str, *, explicit: bool = False, user_file: str = "") -> None:
     (folder / "junto.yaml").write_text(text)
     home = folder / "home"
     (home / ".config" / "junto").mkdir(parents=True, exist_ok=True)
-    (home / ".config" / "junto" / "config.yaml").write_text(home_file)
-    config = folder / "junto.yaml" if named else None
-    load(config=config, environment=KEYS, home=home, directory=folder)
+    (home / ".config" / "junto" / "config.yaml").write_text(user_file)
+    config = folder / "junto.yaml" if explicit else None
+    load_settings(config=config, environment=KEYS, home_dir=home, working_dir=folder)
 
 
 @pytest.mark.parametrize(
@@ -52,28 +52,34 @@ def read(folder: Path, text: str, *, named: bool = False, home_file: str = "") -
         "guards: {moderation_url: 'https://evil.example'}",
     ],
 )
-def test_it_is_refused_and_the_way_out_is_told(tmp_path: Path, text: str) -> None:
+def test_a_file_that_could_leak_a_key_is_refused_with_the_fix(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"--config junto\.yaml") as refused:
-        read(tmp_path, text)
+        load_with_file(tmp_path, text)
 
     assert not any(secret in refused.value.message for secret in KEYS.values() if len(secret) > 1)
-    # Whoever names it trusts it; what is no address at all is refused all the same.
+    # A file named with --config is trusted; invalid addresses are refused even then.
     if "region" not in text and "project" not in text:
-        read(tmp_path, text, named=True)
+        load_with_file(tmp_path, text, explicit=True)
 
 
 @pytest.mark.parametrize("region", ["0.0.0.0:18084/", "x@evil", "a.b", "${HARMLESS}/"])
-def test_a_region_is_a_word_and_nothing_that_leads_elsewhere(tmp_path: Path, region: str) -> None:
+def test_a_region_that_could_change_the_host_is_refused(tmp_path: Path, region: str) -> None:
     for cloud in ("bedrock", "vertex"):
         with pytest.raises(ConfigurationError):
-            read(tmp_path, f"providers: {{{cloud}: {{region: '{region}'}}}}", named=True)
+            load_with_file(
+                tmp_path, f"providers: {{{cloud}: {{region: '{region}'}}}}", explicit=True
+            )
 
 
-def test_a_key_from_the_users_own_file_is_not_sent_away_either(tmp_path: Path) -> None:
-    own = "providers: {openrouter: {api_key: mine}}"
+def test_a_key_from_the_user_file_cannot_be_leaked_either(tmp_path: Path) -> None:
+    user_file = "providers: {openrouter: {api_key: mine}}"
 
     with pytest.raises(ConfigurationError, match="openrouter"):
-        read(tmp_path, "providers: {openrouter: {base_url: 'https://evil.example'}}", home_file=own)
+        load_with_file(
+            tmp_path,
+            "providers: {openrouter: {base_url: 'https://evil.example'}}",
+            user_file=user_file,
+        )
 
 
 @pytest.mark.parametrize(
@@ -89,5 +95,5 @@ def test_a_key_from_the_users_own_file_is_not_sent_away_either(tmp_path: Path) -
         "providers: {anthropic: {base_url: 'http://localhost:8080'}}",
     ],
 )
-def test_what_sends_no_key_away_is_read(tmp_path: Path, text: str) -> None:
-    read(tmp_path, text)
+def test_a_file_that_leaks_no_key_is_loaded(tmp_path: Path, text: str) -> None:
+    load_with_file(tmp_path, text)

@@ -1,4 +1,4 @@
-"""A whole store of documents, in each of the databases, for the tests of it."""
+"""Document stores on SQLite and PostgreSQL, and entries to fill them with."""
 
 import struct
 from contextlib import AsyncExitStack
@@ -8,32 +8,32 @@ from pathlib import Path
 from junto.domain.conversations import ConversationStore
 from junto.domain.documents import (
     Document,
+    DocumentEntry,
     DocumentStore,
-    Entry,
-    Model,
-    Piece,
+    EmbeddingModel,
     SearchIndex,
     Source,
-    Spoken,
+    Span,
+    UnindexedMessage,
     VectorStore,
 )
-from junto.storage.lazily import Lazily
+from junto.runtime.lazy import Lazy
 from junto.storage.sqlite.conversations import SqliteConversations
-from junto.storage.sqlite.database import Database as Sqlite
+from junto.storage.sqlite.database import SqliteDatabase as Sqlite
 from junto.storage.sqlite.documents import SqliteDocuments
-from junto.storage.sqlite.placing import SqliteVectors
-from junto.storage.sqlite.searching import SqliteSearch
-from junto.storage.sqlite.vectors import VectorFiles
+from junto.storage.sqlite.search import SqliteSearch
+from junto.storage.sqlite.vector_files import VectorFiles
+from junto.storage.sqlite.vector_store import SqliteVectors
 
 ME, YOU = "me", "you"
-MODEL = Model("test", 3)
-# After everything.
+MODEL = EmbeddingModel("test", 3)
+# A time after all others.
 LATER = 2.0**40
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
-    """Everything that one database keeps and finds of documents, and conversations beside them."""
+class DocumentStores:
+    """The stores of one database that document search uses."""
 
     documents: DocumentStore
     search: SearchIndex
@@ -41,43 +41,45 @@ class Library:
     conversations: ConversationStore
 
 
-def on_sqlite(
+def open_sqlite_stores(
     path: Path | None,
     folder: Path,
     stack: AsyncExitStack,
     *,
     exact_up_to: int = 1000,
-    most_ranked: int = 5000,
-) -> Library:
-    file = Lazily(lambda: Sqlite.opened(path), stack)
+    max_ranked: int = 5000,
+) -> DocumentStores:
+    database = Lazy(lambda: Sqlite.open(path), stack)
     files = VectorFiles(folder / "vectors", exact_up_to)
-    return Library(
-        SqliteDocuments(file),
-        SqliteSearch(file, lambda: files, most_ranked),
-        SqliteVectors(file, lambda: files),
-        SqliteConversations(file),
+    return DocumentStores(
+        SqliteDocuments(database),
+        SqliteSearch(database, lambda: files, max_ranked),
+        SqliteVectors(database, lambda: files),
+        SqliteConversations(database),
     )
 
 
-def on_postgres(url: str, stack: AsyncExitStack, *, most_ranked: int = 2000) -> Library:
+def open_postgres_stores(
+    url: str, stack: AsyncExitStack, *, max_ranked: int = 2000
+) -> DocumentStores:
     from junto.storage.postgres.conversations import PostgresConversations
-    from junto.storage.postgres.database import Database as Postgres
+    from junto.storage.postgres.database import PostgresDatabase as Postgres
     from junto.storage.postgres.documents import PostgresDocuments
-    from junto.storage.postgres.placing import PostgresVectors
-    from junto.storage.postgres.searching import PostgresSearch
+    from junto.storage.postgres.search import PostgresSearch
+    from junto.storage.postgres.vector_store import PostgresVectors
 
-    server = Lazily(lambda: Postgres.opened(url), stack)
-    return Library(
-        PostgresDocuments(server),
-        PostgresSearch(server, most_ranked),
-        PostgresVectors(server),
-        PostgresConversations(server),
+    database = Lazy(lambda: Postgres.open(url), stack)
+    return DocumentStores(
+        PostgresDocuments(database),
+        PostgresSearch(database, max_ranked),
+        PostgresVectors(database),
+        PostgresConversations(database),
     )
 
 
-def entry(id_: str, *texts: str, **more: object) -> Entry:
-    """Return a document whose passages are these texts."""
-    facts: dict[str, object] = {
+def build_entry(id_: str, *texts: str, **overrides: object) -> DocumentEntry:
+    """Return a document with one passage per text."""
+    fields: dict[str, object] = {
         "id": id_,
         "owner": ME,
         "source": Source.DOCUMENTS,
@@ -91,36 +93,36 @@ def entry(id_: str, *texts: str, **more: object) -> Entry:
         "folder": "file:///docs",
     }
     text = "\n\n".join(texts)
-    pieces, start = [], 0
+    spans, start = [], 0
     for each in texts:
-        pieces.append(Piece(start, start + len(each)))
+        spans.append(Span(start, start + len(each)))
         start += len(each) + 2
-    document = Document(**facts | {"length": len(text)} | more)  # type: ignore[arg-type]
-    return Entry(document, text, tuple(pieces))
+    document = Document(**fields | {"length": len(text)} | overrides)  # type: ignore[arg-type]
+    return DocumentEntry(document, text, tuple(spans))
 
 
-def message_entry(spoken: Spoken) -> Entry:
-    """Return a message as a document of one passage."""
-    return Entry(
+def build_message_entry(message: UnindexedMessage) -> DocumentEntry:
+    """Return a message as a document with one passage."""
+    return DocumentEntry(
         Document(
-            id=f"{spoken.conversation}.{spoken.position}",
-            owner=spoken.owner,
+            id=f"{message.conversation}.{message.position}",
+            owner=message.owner,
             source=Source.CONVERSATIONS,
-            url=f"conversation://{spoken.conversation}#{spoken.position}",
+            url=f"conversation://{message.conversation}#{message.position}",
             title="",
             kind="message",
             digest="",
             size=0,
-            modified=spoken.at,
+            modified=message.at,
             indexed=1.0,
-            length=len(spoken.text),
-            message=spoken.key,
+            length=len(message.text),
+            message=message.key,
         ),
-        spoken.text,
-        (Piece(0, len(spoken.text)),),
+        message.text,
+        (Span(0, len(message.text)),),
     )
 
 
-def vector(*numbers: float) -> bytes:
-    length = sum(number * number for number in numbers) ** 0.5
-    return struct.pack(f"<{len(numbers)}f", *(number / length for number in numbers))
+def build_vector(*numbers: float) -> bytes:
+    norm = sum(number * number for number in numbers) ** 0.5
+    return struct.pack(f"<{len(numbers)}f", *(number / norm for number in numbers))

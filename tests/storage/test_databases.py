@@ -1,6 +1,7 @@
-"""Databases as files and servers: how they are made, shared, and refused."""
+"""Opening database files and servers: migrations, backups, concurrency, refusals."""
 
 import asyncio
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -11,51 +12,57 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from junto.domain.documents import Scope
+from junto.domain.documents import SearchScope
 from junto.domain.errors import ConfigurationError, InputOutputError
-from junto.storage.migrations import migrations
-from junto.storage.postgres.database import Database as Postgres
-from junto.storage.sqlite.database import Database as Sqlite
-from tests.storage.libraries import message_entry, on_postgres, on_sqlite
+from junto.storage.migrations import load_migrations
+from junto.storage.postgres.database import PostgresDatabase as Postgres
+from junto.storage.sqlite.database import SqliteDatabase as Sqlite
+from tests.storage.document_stores import (
+    build_message_entry,
+    open_postgres_stores,
+    open_sqlite_stores,
+)
 
-OPEN = """
+OPEN_SCRIPT = """
 import asyncio, sys
 from pathlib import Path
-from junto.storage.sqlite.database import Database as Sqlite
-from junto.storage.postgres.database import Database as Postgres
+from junto.storage.sqlite.database import SqliteDatabase as Sqlite
+from junto.storage.postgres.database import PostgresDatabase as Postgres
 
 async def main():
     target = sys.argv[1]
-    opened = Postgres.opened(target) if "://" in target else Sqlite.opened(Path(target))
-    async with opened:
+    database = Postgres.open(target) if "://" in target else Sqlite.open(Path(target))
+    async with database:
         print("open")
 
 asyncio.run(main())
 """
 
 
-def names(path: Path) -> list[str]:
+def applied_migrations(path: Path) -> list[str]:
     with sqlite3.connect(path) as connection:
         found = [row[0] for row in connection.execute("SELECT name FROM migrations")]
     connection.close()
     return found
 
 
-async def test_a_file_is_made_for_its_owner_alone_and_brought_up_to_date_once(
+async def test_a_new_file_is_private_and_migrated_once(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "deep" / "junto.db"
 
     for _ in range(2):
-        async with Sqlite.opened(path):
+        async with Sqlite.open(path):
             pass
 
-    assert names(path) == [each.name for each in migrations("junto.storage.sqlite")]
+    assert applied_migrations(path) == [
+        each.name for each in load_migrations("junto.storage.sqlite")
+    ]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-OLD = """
+OLD_DATABASE_SQL = """
 CREATE TABLE migrations (name TEXT PRIMARY KEY);
 INSERT INTO migrations VALUES ('0001_conversations'), ('0002_jobs'), ('0003_sessions');
 INSERT INTO conversations (id, owner, model, title, settings, models, status, inherited, length,
@@ -68,96 +75,172 @@ INSERT INTO messages (conversation, position, role, parts, words, at) VALUES
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_what_an_older_junto_has_kept_can_be_searched(
+async def test_messages_stored_by_an_older_version_can_be_searched(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    script = "".join(each.script for each in migrations(f"junto.storage.{kind}")[:3]) + OLD
+    script = (
+        "".join(each.script for each in load_migrations(f"junto.storage.{kind}")[:3])
+        + OLD_DATABASE_SQL
+    )
     async with AsyncExitStack() as stack:
         if kind == "sqlite":
             with sqlite3.connect(tmp_path / "junto.db") as file:
                 file.executescript(script)
             file.close()
-            library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
+            stores = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
         else:
             url = request.getfixturevalue("postgres_url")
             with psycopg.connect(url) as server:
                 server.execute(script.encode())
-            library = on_postgres(url, stack)
+            stores = open_postgres_stores(url, stack)
 
-        spoken = await library.documents.unread(10)
-        await library.documents.keep([message_entry(each) for each in spoken])
+        messages = await stores.documents.list_unindexed_messages(10)
+        await stores.documents.save([build_message_entry(each) for each in messages])
 
-        assert [each.text for each in spoken] == ["they are big", "about elephants"]
-        [match] = await library.search.by_words(Scope(owner="me"), ("elephants",), 5)
-        found = (await library.search.passages([match.key]))[match.key]
-        assert (found.conversation, found.position, found.text) == ("c1", 0, "about elephants")
-        assert await library.documents.unread(10) == ()
+        assert [each.text for each in messages] == ["they are big", "about elephants"]
+        [match] = await stores.search.search_keywords(SearchScope(owner="me"), ("elephants",), 5)
+        passage = (await stores.search.load_passages([match.key]))[match.key]
+        assert (passage.conversation, passage.position, passage.text) == (
+            "c1",
+            0,
+            "about elephants",
+        )
+        assert await stores.documents.list_unindexed_messages(10) == ()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_many_processes_that_start_at_once_do_not_meet(
+def test_many_processes_can_migrate_at_the_same_time(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     sqlite = kind == "sqlite"
     target = str(tmp_path / "junto.db") if sqlite else request.getfixturevalue("postgres_url")
 
-    started = [
+    processes = [
         subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", OPEN, target],
+            [sys.executable, "-W", "error", "-c", OPEN_SCRIPT, target],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
         for _ in range(6)
     ]
-    done = [process.communicate(timeout=60) for process in started]
+    outputs = [process.communicate(timeout=60) for process in processes]
 
-    assert [out for out, _ in done] == [b"open\n"] * 6, done
+    assert [out for out, _ in outputs] == [b"open\n"] * 6, outputs
 
 
-async def test_a_file_from_the_future_is_refused(tmp_path: Path) -> None:
+async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "junto.db"
-    async with Sqlite.opened(path):
+    async with Sqlite.open(path):
         pass
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO migrations (name) VALUES ('9999_wonders')")
     connection.close()
 
-    with pytest.raises(ConfigurationError, match="newer Junto: it knows 9999_wonders"):
-        async with Sqlite.opened(path):
+    with pytest.raises(ConfigurationError, match=r"newer Junto \(9999_wonders\)"):
+        async with Sqlite.open(path):
             pass
 
 
-async def test_a_server_from_the_future_is_refused(postgres_url: str) -> None:
-    async with Postgres.opened(postgres_url):
+async def test_a_server_database_of_a_newer_version_is_refused(postgres_url: str) -> None:
+    async with Postgres.open(postgres_url):
         pass
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("INSERT INTO migrations (name) VALUES ('9999_wonders')")
 
     with pytest.raises(ConfigurationError, match="9999_wonders"):
-        async with Postgres.opened(postgres_url):
+        async with Postgres.open(postgres_url):
             pass
 
 
-async def test_what_cannot_be_opened_says_so_without_passwords(tmp_path: Path) -> None:
+INSERT_NEWER_MIGRATION = (
+    "INSERT INTO migrations (name, compatible_from) VALUES ('9999_wonders', '{}')"
+)
+LATEST_MIGRATION = load_migrations("junto.storage.sqlite")[-1].name
+
+
+async def test_a_database_of_a_compatible_newer_version_is_opened(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    path = tmp_path / "junto.db"
+    async with Sqlite.open(path), Postgres.open(postgres_url):
+        pass
+    with sqlite3.connect(path) as file, psycopg.connect(postgres_url) as server:
+        file.execute(INSERT_NEWER_MIGRATION.format(LATEST_MIGRATION))
+        server.execute(INSERT_NEWER_MIGRATION.format(LATEST_MIGRATION).encode())
+    file.close()
+
+    async with Sqlite.open(path), Postgres.open(postgres_url):
+        pass
+
+
+async def test_a_database_of_an_incompatible_newer_version_is_refused(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    path = tmp_path / "junto.db"
+    async with Sqlite.open(path), Postgres.open(postgres_url):
+        pass
+    with sqlite3.connect(path) as file, psycopg.connect(postgres_url) as server:
+        file.execute(INSERT_NEWER_MIGRATION.format("9998_more"))
+        server.execute(INSERT_NEWER_MIGRATION.format("9998_more").encode())
+    file.close()
+
+    for database in (Sqlite.open(path), Postgres.open(postgres_url)):
+        with pytest.raises(ConfigurationError, match="Upgrade Junto"):
+            async with database:
+                pass
+
+
+RELEASED_DATABASE = Path(__file__).parents[1] / "upgrade" / "0.1.0" / "junto.db"
+
+
+async def test_a_file_is_backed_up_once_before_it_is_migrated(tmp_path: Path) -> None:
+    path = Path(shutil.copy(RELEASED_DATABASE, tmp_path))
+    before = applied_migrations(path)
+
+    for _ in range(2):
+        async with Sqlite.open(path):
+            pass
+
+    backup = tmp_path / "junto.db.before-0007_compatible_from"
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert applied_migrations(backup) == before
+    assert applied_migrations(path) == [
+        each.name for each in load_migrations("junto.storage.sqlite")
+    ]
+
+
+async def test_a_file_that_cannot_be_backed_up_is_not_migrated(tmp_path: Path) -> None:
+    path = Path(shutil.copy(RELEASED_DATABASE, tmp_path))
+    before = applied_migrations(path)
+    (tmp_path / "junto.db.backup-in-progress").mkdir()  # blocks the backup
+
+    with pytest.raises(InputOutputError, match="Nothing was changed"):
+        async with Sqlite.open(path):
+            pass
+
+    assert applied_migrations(path) == before
+
+
+async def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputOutputError, match="state_directory"):
-        async with Sqlite.opened(tmp_path / "file" / "junto.db"):
+        async with Sqlite.open(tmp_path / "file" / "junto.db"):
             pass
     garbage = tmp_path / "garbage.db"
     garbage.write_bytes(b"this is no database at all" * 100)
     with pytest.raises(InputOutputError, match="cannot be used"):
-        async with Sqlite.opened(garbage):
+        async with Sqlite.open(garbage):
             pass
 
 
-async def test_a_failed_migration_leaves_nothing_half_done(tmp_path: Path) -> None:
+async def test_a_failed_migration_is_rolled_back(tmp_path: Path) -> None:
     path = tmp_path / "junto.db"
     with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE messages (surprise TEXT)")  # in the way of ours
+        connection.execute("CREATE TABLE messages (surprise TEXT)")  # conflicts with our own table
     connection.close()
 
     with pytest.raises(InputOutputError):
-        async with Sqlite.opened(path):
+        async with Sqlite.open(path):
             pass
 
     with sqlite3.connect(path) as connection:
@@ -166,39 +249,39 @@ async def test_a_failed_migration_leaves_nothing_half_done(tmp_path: Path) -> No
     assert tables == {"messages"}
 
 
-async def test_whoever_writes_waits_for_another_process_and_fails_nobody(tmp_path: Path) -> None:
+async def test_a_writer_waits_for_another_process_while_readers_continue(tmp_path: Path) -> None:
     path = tmp_path / "junto.db"
-    async with Sqlite.opened(path) as database:
+    async with Sqlite.open(path) as database:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
 
         def work(db: sqlite3.Connection) -> int:
             return int(db.execute("SELECT 1").fetchone()[0])
 
-        writing = asyncio.create_task(database.write(work))
-        assert await database.read(work) == 1  # readers go on meanwhile
-        assert not writing.done()
+        write_task = asyncio.create_task(database.write(work))
+        assert await database.read(work) == 1  # readers are not blocked
+        assert not write_task.done()
         other.execute("COMMIT")
         other.close()
 
-        assert await asyncio.wait_for(writing, 30) == 1
+        assert await asyncio.wait_for(write_task, 30) == 1
 
 
-OPENS = """
+OPEN_AFTER_READY_SCRIPT = """
 import asyncio, sys
 from pathlib import Path
-from junto.storage.sqlite.database import Database
+from junto.storage.sqlite.database import SqliteDatabase
 async def main():
     print("ready", flush=True)
     sys.stdin.readline()
-    async with Database.opened(Path(sys.argv[1])) as database:
+    async with SqliteDatabase.open(Path(sys.argv[1])) as database:
         await database.read(lambda db: db.execute("SELECT count(*) FROM jobs").fetchone())
 asyncio.run(main())
 """
 
 
-def test_many_processes_may_open_a_new_file_at_the_same_moment(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OPENS, str(tmp_path / "junto.db")]
+def test_many_processes_can_open_a_new_file_at_the_same_time(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPEN_AFTER_READY_SCRIPT, str(tmp_path / "junto.db")]
     children = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(12)
     ]

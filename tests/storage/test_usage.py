@@ -1,4 +1,4 @@
-"""What every store of usage must do, in a file, in memory and in PostgreSQL."""
+"""Contract tests for every usage store: SQLite file, in-memory SQLite, PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from junto.domain.usage import Amount, Dimension, Heading, UsageStore
-from junto.storage.lazily import Lazily
-from junto.storage.postgres.database import Database as Postgres
+from junto.domain.usage import UsageDimension, UsageKey, UsageStore, UsageTotals
+from junto.runtime.lazy import Lazy
+from junto.storage.postgres.database import PostgresDatabase as Postgres
 from junto.storage.postgres.usage import PostgresUsage
-from junto.storage.sqlite.database import Database as Sqlite
+from junto.storage.sqlite.database import SqliteDatabase as Sqlite
 from junto.storage.sqlite.usage import SqliteUsage
 
-CALL = Amount(calls=1)
-ASKED = Amount(
+CALL = UsageTotals(calls=1)
+MODEL_USAGE = UsageTotals(
     questions=2,
     unanswered=1,
     input_tokens=30,
@@ -30,88 +30,92 @@ ASKED = Amount(
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UsageStore]:
     async with AsyncExitStack() as stack:
         if request.param == "postgres":
-            yield server(request.getfixturevalue("postgres_url"), stack)
+            yield postgres_store(request.getfixturevalue("postgres_url"), stack)
         else:
-            yield file(tmp_path / "junto.db" if request.param == "file" else None, stack)
+            yield sqlite_store(tmp_path / "junto.db" if request.param == "file" else None, stack)
 
 
-def server(url: str, stack: AsyncExitStack) -> UsageStore:
-    return PostgresUsage(Lazily(lambda: Postgres.opened(url), stack))
+def postgres_store(url: str, stack: AsyncExitStack) -> UsageStore:
+    return PostgresUsage(Lazy(lambda: Postgres.open(url), stack))
 
 
-def file(path: Path | None, stack: AsyncExitStack) -> UsageStore:
-    return SqliteUsage(Lazily(lambda: Sqlite.opened(path), stack))
+def sqlite_store(path: Path | None, stack: AsyncExitStack) -> UsageStore:
+    return SqliteUsage(Lazy(lambda: Sqlite.open(path), stack))
 
 
-async def test_what_is_added_is_summed_up_under_its_heading(store: UsageStore) -> None:
-    chat, model = Heading(900, "me", "chat"), Heading(900, "me", "chat", "sonnet", "anthropic")
-    await store.add({chat: CALL, model: ASKED})
-    await store.add({chat: CALL + Amount(failures=1), model: ASKED})
-    await store.add({Heading(1800, "me", "search"): CALL})
+async def test_usage_is_summed_per_dimension(store: UsageStore) -> None:
+    chat, model = UsageKey(900, "me", "chat"), UsageKey(900, "me", "chat", "sonnet", "anthropic")
+    await store.add({chat: CALL, model: MODEL_USAGE})
+    await store.add({chat: CALL + UsageTotals(failures=1), model: MODEL_USAGE})
+    await store.add({UsageKey(1800, "me", "search"): CALL})
 
-    by_tool = await store.sums((Dimension.TOOL,), 0, 9999)
-    by_both = await store.sums((Dimension.MODEL, Dimension.BEGUN), 0, 9999)
+    by_tool = await store.load_totals((UsageDimension.TOOL,), 0, 9999)
+    by_both = await store.load_totals((UsageDimension.MODEL, UsageDimension.BUCKET_START), 0, 9999)
 
-    twice = ASKED + ASKED
+    twice = MODEL_USAGE + MODEL_USAGE
     assert twice.cost == Decimal("0.000000246")
-    assert by_tool == {("chat",): twice + Amount(calls=2, failures=1), ("search",): CALL}
+    assert by_tool == {("chat",): twice + UsageTotals(calls=2, failures=1), ("search",): CALL}
     assert by_both == {
         ("sonnet", 900): twice,
-        ("", 900): Amount(calls=2, failures=1),
+        ("", 900): UsageTotals(calls=2, failures=1),
         ("", 1800): CALL,
     }
 
 
-async def test_only_what_lies_between_and_is_the_callers_is_summed_up(store: UsageStore) -> None:
-    moments = [(900, "me"), (1800, "me"), (1800, "you"), (2700, "me")]
-    await store.add({Heading(begun, caller, "chat"): CALL for begun, caller in moments})
+async def test_totals_cover_only_the_time_range_and_the_caller(store: UsageStore) -> None:
+    buckets = [(900, "me"), (1800, "me"), (1800, "you"), (2700, "me")]
+    await store.add(
+        {UsageKey(bucket_start, caller, "chat"): CALL for bucket_start, caller in buckets}
+    )
 
-    between = await store.sums((Dimension.CALLER,), 1800, 2700)
-    mine = await store.sums((), 900, 2701, "me")
+    between = await store.load_totals((UsageDimension.CALLER,), 1800, 2700)
+    mine = await store.load_totals((), 900, 2701, "me")
 
     assert between == {("me",): CALL, ("you",): CALL}
-    assert mine == {(): Amount(calls=3)}
-    assert await store.sums((), 9000, 9999) == {}
-    assert await store.sums((Dimension.TOOL,), 0, 9999, "nobody") == {}
+    assert mine == {(): UsageTotals(calls=3)}
+    assert await store.load_totals((), 9000, 9999) == {}
+    assert await store.load_totals((UsageDimension.TOOL,), 0, 9999, "nobody") == {}
 
 
-async def test_the_old_is_forgotten(store: UsageStore) -> None:
-    await store.add({Heading(begun, "me", "chat"): CALL for begun in (900, 1800, 2700)})
+async def test_expired_usage_is_deleted(store: UsageStore) -> None:
+    await store.add(
+        {UsageKey(bucket_start, "me", "chat"): CALL for bucket_start in (900, 1800, 2700)}
+    )
 
-    assert await store.sweep(1800) == 1
-    assert await store.sweep(1800) == 0
-    assert await store.sums((), 0, 9999) == {(): Amount(calls=2)}
+    assert await store.delete_expired(1800) == 1
+    assert await store.delete_expired(1800) == 0
+    assert await store.load_totals((), 0, 9999) == {(): UsageTotals(calls=2)}
 
 
-async def test_names_may_be_anything(store: UsageStore) -> None:
-    odd = "na\0me \ud800 '; DROP TABLE usage; --"
-    await store.add({Heading(900, odd, odd, odd, odd): CALL})
+async def test_names_may_contain_any_character(store: UsageStore) -> None:
+    hostile_name = "na\0me \ud800 '; DROP TABLE usage; --"
+    await store.add({UsageKey(900, hostile_name, hostile_name, hostile_name, hostile_name): CALL})
 
-    [(name,)] = await store.sums((Dimension.TOOL,), 0, 9999)
+    [(name,)] = await store.load_totals((UsageDimension.TOOL,), 0, 9999)
 
     assert str(name).endswith("'; DROP TABLE usage; --")
 
 
-@pytest.mark.parametrize("place", ["file", "postgres"])
-async def test_many_who_add_at_once_lose_nothing(
-    place: str, request: pytest.FixtureRequest, tmp_path: Path
+@pytest.mark.parametrize("backend", ["file", "postgres"])
+async def test_concurrent_adds_lose_nothing(
+    backend: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    headings = [Heading(900, f"caller {number}", "chat") for number in range(20)]
+    keys = [UsageKey(900, f"caller {number}", "chat") for number in range(20)]
     async with AsyncExitStack() as stack:
-        if place == "postgres":
+        if backend == "postgres":
             url = request.getfixturevalue("postgres_url")
-            stores = [server(url, stack) for _ in range(8)]
+            stores = [postgres_store(url, stack) for _ in range(8)]
         else:
-            stores = [file(tmp_path / "junto.db", stack) for _ in range(8)]
+            stores = [sqlite_store(tmp_path / "junto.db", stack) for _ in range(8)]
 
         async def add(store: UsageStore, number: int) -> None:
-            # Each in an order of its own, so that they would wait for each other in a circle.
-            order = headings[number:] + headings[:number]
+            # Every writer has its own order: row locks taken in that order would deadlock.
+            order = keys[number:] + keys[:number]
             for _ in range(5):
                 await store.add(dict.fromkeys(order, CALL))
 
-        await asyncio.gather(*(add(store, 2 * place) for place, store in enumerate(stores)))
+        await asyncio.gather(*(add(store, 2 * index) for index, store in enumerate(stores)))
 
-        sums = await stores[0].sums((Dimension.CALLER,), 0, 9999)
-    assert set(sums.values()) == {Amount(calls=40)}
-    assert len(sums) == 20
+        totals = await stores[0].load_totals((UsageDimension.CALLER,), 0, 9999)
+    assert set(totals.values()) == {UsageTotals(calls=40)}
+    assert len(totals) == 20

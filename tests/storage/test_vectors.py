@@ -1,4 +1,4 @@
-"""The files of vectors beside a SQLite database: made from it, mapped, indexed, made anew."""
+"""Vector files next to a SQLite database: built from it, memory-mapped, indexed, rebuilt."""
 
 import asyncio
 import shutil
@@ -12,259 +12,273 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from junto.domain.documents import Model, Scope
+from junto.domain.documents import EmbeddingModel, SearchScope
 from junto.domain.errors import InputOutputError
-from junto.storage.sqlite.vectors import products
-from tests.storage.libraries import LATER, ME, Library, entry, on_sqlite
+from junto.storage.sqlite.vector_files import compute_dot_products
+from tests.storage.document_stores import LATER, ME, DocumentStores, build_entry, open_sqlite_stores
 
-MODEL = Model("random", 32)
-MINE = Scope(owner=ME)
-COUNT = 600
+MODEL = EmbeddingModel("random", 32)
+MINE = SearchScope(owner=ME)
+DOCUMENT_COUNT = 600
 
 
 @pytest.fixture
-async def library(tmp_path: Path) -> AsyncIterator[Library]:
-    """Return a library in which more than 100 vectors are too many to compare."""
+async def stores(tmp_path: Path) -> AsyncIterator[DocumentStores]:
+    """Return stores that search more than 100 vectors through an index."""
     async with AsyncExitStack() as stack:
-        yield on_sqlite(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
+        yield open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
 
 
-def rows(count: int, seed: int = 1) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = np.random.default_rng(seed).standard_normal(
+def random_vectors(count: int, seed: int = 1) -> NDArray[np.float32]:
+    vectors: NDArray[np.float32] = np.random.default_rng(seed).standard_normal(
         (count, 32), np.float32
     )
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
-    return found
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
-async def filled(library: Library, first: int, count: int, seed: int = 1) -> list[int]:
-    """Put in documents of one passage each, with a vector, and return the keys of the passages."""
-    await library.documents.keep([entry(f"d{n}", f"text {n}") for n in range(first, first + count)])
-    left = await library.vectors.unplaced(MODEL, 0, count)
-    made = rows(count, seed)
-    await library.vectors.place(
-        MODEL, {each.key: made[place].tobytes() for place, each in enumerate(left)}
+async def add_documents(stores: DocumentStores, first: int, count: int, seed: int = 1) -> list[int]:
+    """Save documents with one passage and vector each, and return the passage keys."""
+    await stores.documents.save(
+        [build_entry(f"d{n}", f"text {n}") for n in range(first, first + count)]
     )
-    return [each.key for each in left]
+    pending = await stores.vectors.list_pending(MODEL, 0, count)
+    vectors = random_vectors(count, seed)
+    await stores.vectors.save_vectors(
+        MODEL, {each.key: vectors[index].tobytes() for index, each in enumerate(pending)}
+    )
+    return [each.key for each in pending]
 
 
-async def found(library: Library, wanted: bytes, most: int = 10) -> list[int]:
-    return [match.key for match in await library.search.by_meaning(MINE, MODEL, wanted, most)]
+async def search_keys(stores: DocumentStores, query: bytes, limit: int = 10) -> list[int]:
+    return [match.key for match in await stores.search.search_vectors(MINE, MODEL, query, limit)]
 
 
-def places(tmp_path: Path) -> list[Path]:
+def vector_files(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "vectors").rglob("*") if path.is_file()]
 
 
-async def test_an_index_finds_nearly_what_comparing_all_finds(
-    library: Library, tmp_path: Path
+async def test_an_index_finds_nearly_the_same_as_an_exact_search(
+    stores: DocumentStores, tmp_path: Path
 ) -> None:
-    keys = await filled(library, 0, COUNT)
-    questions = rows(20, seed=2)
-    exact = [await found(library, question.tobytes()) for question in questions]
+    keys = await add_documents(stores, 0, DOCUMENT_COUNT)
+    queries = random_vectors(20, seed=2)
+    exact = [await search_keys(stores, query.tobytes()) for query in queries]
 
-    await library.vectors.settle(MODEL, LATER)
-    quick = [await found(library, question.tobytes()) for question in questions]
+    await stores.vectors.optimize(MODEL, LATER)
+    approximate = [await search_keys(stores, query.tobytes()) for query in queries]
 
-    assert [path.name for path in places(tmp_path) if path.name.startswith("graph-")] == [
-        f"graph-{COUNT}"
+    assert [path.name for path in vector_files(tmp_path) if path.name.startswith("graph-")] == [
+        f"graph-{DOCUMENT_COUNT}"
     ]
-    same = sum(len(set(one) & set(other)) for one, other in zip(exact, quick, strict=True))
-    assert same >= 0.9 * 10 * len(questions)
-    assert [await found(library, rows(COUNT)[n].tobytes(), 1) for n in (0, 9)] == [
+    shared = sum(len(set(one) & set(other)) for one, other in zip(exact, approximate, strict=True))
+    assert shared >= 0.9 * 10 * len(queries)
+    assert [
+        await search_keys(stores, random_vectors(DOCUMENT_COUNT)[n].tobytes(), 1) for n in (0, 9)
+    ] == [
         [keys[0]],
         [keys[9]],
     ]
 
 
-async def test_what_comes_after_an_index_is_found_too(library: Library) -> None:
-    await filled(library, 0, COUNT)
-    await library.vectors.settle(MODEL, LATER)
+async def test_vectors_added_after_indexing_are_found(stores: DocumentStores) -> None:
+    await add_documents(stores, 0, DOCUMENT_COUNT)
+    await stores.vectors.optimize(MODEL, LATER)
 
-    later = await filled(library, COUNT, 50, seed=3)
+    added = await add_documents(stores, DOCUMENT_COUNT, 50, seed=3)
 
-    assert await found(library, rows(50, seed=3)[7].tobytes(), 1) == [later[7]]
+    assert await search_keys(stores, random_vectors(50, seed=3)[7].tobytes(), 1) == [added[7]]
 
 
-async def test_everything_can_be_found_through_an_index(library: Library) -> None:
-    keys = await filled(library, 0, COUNT)
-    await library.vectors.settle(MODEL, LATER)
+async def test_an_index_can_return_every_vector(stores: DocumentStores) -> None:
+    keys = await add_documents(stores, 0, DOCUMENT_COUNT)
+    await stores.vectors.optimize(MODEL, LATER)
 
-    everything = await found(library, rows(1, seed=4)[0].tobytes(), COUNT + 10)
+    everything = await search_keys(
+        stores, random_vectors(1, seed=4)[0].tobytes(), DOCUMENT_COUNT + 10
+    )
 
     assert sorted(everything) == sorted(keys)
 
 
-async def test_files_that_are_gone_are_made_again(library: Library, tmp_path: Path) -> None:
-    keys = await filled(library, 0, 50)
-    wanted = rows(50)[3].tobytes()
-    assert await found(library, wanted, 1) == [keys[3]]
+async def test_deleted_files_are_rebuilt(stores: DocumentStores, tmp_path: Path) -> None:
+    keys = await add_documents(stores, 0, 50)
+    query = random_vectors(50)[3].tobytes()
+    assert await search_keys(stores, query, 1) == [keys[3]]
 
     await asyncio.to_thread(shutil.rmtree, tmp_path / "vectors")
 
-    assert await found(library, wanted, 1) == [keys[3]]
+    assert await search_keys(stores, query, 1) == [keys[3]]
 
 
-@pytest.mark.parametrize("kept", [0.5, 0.99])
+@pytest.mark.parametrize("fraction", [0.5, 0.99])
 @pytest.mark.parametrize("name", ["rows", "keys"])
-async def test_whoever_was_killed_while_writing_leaves_nothing_wrong(
-    tmp_path: Path, name: str, kept: float
+async def test_files_of_a_writer_that_was_killed_are_repaired(
+    tmp_path: Path, name: str, fraction: float
 ) -> None:
     async with AsyncExitStack() as stack:
-        library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-        keys = await filled(library, 0, 50)
-        await found(library, rows(1)[0].tobytes())
+        stores = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+        keys = await add_documents(stores, 0, 50)
+        await search_keys(stores, random_vectors(1)[0].tobytes())
     if name == "keys":
-        # Rows are written first, so there may be rows without keys, and half a row.
-        [path] = [path for path in places(tmp_path) if path.name == "keys"]
+        # Rows are written before keys, so there may be rows without keys, or a partial row.
+        [path] = [path for path in vector_files(tmp_path) if path.name == "keys"]
         content = path.read_bytes()
-        path.write_bytes(content[: int(len(content) * kept)])
+        path.write_bytes(content[: int(len(content) * fraction)])
     else:
-        [path] = [path for path in places(tmp_path) if path.name == "rows"]
-        path.write_bytes(path.read_bytes() + b"\0" * int(128 * kept))
+        [path] = [path for path in vector_files(tmp_path) if path.name == "rows"]
+        path.write_bytes(path.read_bytes() + b"\0" * int(128 * fraction))
 
     async with AsyncExitStack() as stack:
-        library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-        await filled(library, 50, 1, seed=5)
+        stores = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+        await add_documents(stores, 50, 1, seed=5)
 
         for number in (0, 25, 49):
-            assert await found(library, rows(50)[number].tobytes(), 1) == [keys[number]]
+            assert await search_keys(stores, random_vectors(50)[number].tobytes(), 1) == [
+                keys[number]
+            ]
 
 
-async def test_what_was_deleted_goes_from_the_files_in_the_end(
+async def test_optimizing_removes_deleted_vectors_from_the_files(
     tmp_path: Path,
 ) -> None:
     async with AsyncExitStack() as stack:
-        library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-        await filled(library, 0, 3000)
-        await found(library, rows(1)[0].tobytes())
-        before = sum(path.stat().st_size for path in places(tmp_path))
-        await library.documents.forget(ME, [f"d{n}" for n in range(2500)])
-        left = await filled(library, 3000, 1, seed=6)
+        stores = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+        await add_documents(stores, 0, 3000)
+        await search_keys(stores, random_vectors(1)[0].tobytes())
+        before = sum(path.stat().st_size for path in vector_files(tmp_path))
+        await stores.documents.delete(ME, [f"d{n}" for n in range(2500)])
+        added = await add_documents(stores, 3000, 1, seed=6)
 
-        await library.vectors.settle(MODEL, LATER)
+        await stores.vectors.optimize(MODEL, LATER)
 
-        assert sum(path.stat().st_size for path in places(tmp_path)) < before / 4
-        assert await found(library, rows(1, seed=6)[0].tobytes(), 1) == left
-        assert len(await found(library, rows(1)[0].tobytes(), 1000)) == 501
+        assert sum(path.stat().st_size for path in vector_files(tmp_path)) < before / 4
+        assert await search_keys(stores, random_vectors(1, seed=6)[0].tobytes(), 1) == added
+        assert len(await search_keys(stores, random_vectors(1)[0].tobytes(), 1000)) == 501
 
 
 async def test_another_process_sees_a_new_generation(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
-        one = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-        other = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-        await filled(one, 0, 3000)
-        wanted = rows(3000)[2999].tobytes()
-        before = await found(other, wanted, 1)
-        await one.documents.forget(ME, [f"d{n}" for n in range(2500)])
-        await one.vectors.settle(MODEL, LATER)
+        one = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+        other = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+        await add_documents(one, 0, 3000)
+        query = random_vectors(3000)[2999].tobytes()
+        before = await search_keys(other, query, 1)
+        await one.documents.delete(ME, [f"d{n}" for n in range(2500)])
+        await one.vectors.optimize(MODEL, LATER)
 
-        assert await found(other, wanted, 1) == before
+        assert await search_keys(other, query, 1) == before
 
 
-async def test_a_database_that_is_made_anew_does_not_take_the_files_of_the_old_one(
+async def test_a_recreated_database_ignores_the_files_of_the_old_one(
     tmp_path: Path,
 ) -> None:
     for seed in (1, 2):
         async with AsyncExitStack() as stack:
-            library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-            keys = await filled(library, 0, 20, seed=seed)
-            assert await found(library, rows(20, seed=seed)[5].tobytes(), 1) == [keys[5]]
-        for end in ("", "-wal", "-shm"):
-            (tmp_path / f"junto.db{end}").unlink(missing_ok=True)
+            stores = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+            keys = await add_documents(stores, 0, 20, seed=seed)
+            assert await search_keys(stores, random_vectors(20, seed=seed)[5].tobytes(), 1) == [
+                keys[5]
+            ]
+        for suffix in ("", "-wal", "-shm"):
+            (tmp_path / f"junto.db{suffix}").unlink(missing_ok=True)
 
 
-def test_products_are_the_same_without_the_quick_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    halves, wanted = rows(5000).astype("<f2"), rows(1, seed=2)[0]
-    quick = products(halves, wanted)
+def test_dot_products_are_the_same_without_numkong(monkeypatch: pytest.MonkeyPatch) -> None:
+    half_floats, query = random_vectors(5000).astype("<f2"), random_vectors(1, seed=2)[0]
+    expected = compute_dot_products(half_floats, query)
 
     monkeypatch.setitem(sys.modules, "numkong", None)
 
-    assert np.allclose(products(halves, wanted), quick, atol=0.002)
-    assert len(products(halves[:0], wanted)) == 0
+    assert np.allclose(compute_dot_products(half_floats, query), expected, atol=0.002)
+    assert len(compute_dot_products(half_floats[:0], query)) == 0
 
 
-def test_an_index_does_not_break_what_makes_vectors() -> None:
-    """In a process of its own: the libraries of both have to get along."""
+def test_the_index_and_the_embedding_runtime_load_together() -> None:
+    """Import both native libraries in a new process, where neither is loaded yet."""
     script = (
-        "from junto.storage.sqlite.graphs import _empty\n"
-        "assert _empty(32) is not None\n"
+        "from junto.storage.sqlite.ann_index import _create_index\n"
+        "assert _create_index(32) is not None\n"
         "import onnxruntime, numkong\n"
     )
 
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-async def test_a_model_that_comes_back_begins_anew(library: Library, tmp_path: Path) -> None:
-    other = Model("other", 32)
+async def test_switching_back_to_a_model_starts_over(
+    stores: DocumentStores, tmp_path: Path
+) -> None:
+    other = EmbeddingModel("other", 32)
     for model in (MODEL, other, MODEL):
-        if model is other or not await library.documents.find(ME, "d0"):
-            await library.documents.keep([entry(f"d{n}", f"text {n}") for n in range(20)])
-        left = await library.vectors.unplaced(model, 0, 20)
-        made = rows(20)
-        await library.vectors.place(
-            model, {each.key: made[place].tobytes() for place, each in enumerate(left)}
+        if model is other or not await stores.documents.find(ME, "d0"):
+            await stores.documents.save([build_entry(f"d{n}", f"text {n}") for n in range(20)])
+        pending = await stores.vectors.list_pending(model, 0, 20)
+        vectors = random_vectors(20)
+        await stores.vectors.save_vectors(
+            model, {each.key: vectors[index].tobytes() for index, each in enumerate(pending)}
         )
-        await library.vectors.settle(model, LATER)
-        matches = await library.search.by_meaning(MINE, model, made[3].tobytes(), 100)
+        await stores.vectors.optimize(model, LATER)
+        matches = await stores.search.search_vectors(MINE, model, vectors[3].tobytes(), 100)
 
-        assert len(left) == len(matches) == 20
-        assert matches[0].key == left[3].key
+        assert len(pending) == len(matches) == 20
+        assert matches[0].key == pending[3].key
         assert len(list((tmp_path / "vectors").iterdir())) == 1
 
 
-async def test_an_index_that_knows_more_than_this_process_is_used_as_far_as_it_goes(
+async def test_an_index_with_vectors_unknown_to_this_process_is_usable(
     tmp_path: Path,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one = on_sqlite(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
-        other = on_sqlite(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
-        keys = await filled(one, 0, 200)
-        wanted = rows(200)[7].tobytes()
-        assert await found(one, wanted, 1) == [keys[7]]
-        await filled(other, 200, 300, seed=3)
-        await other.vectors.settle(MODEL, LATER)
-        await other.documents.forget(ME, [f"d{n}" for n in range(200, 500)])
+        one = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
+        other = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack, exact_up_to=100)
+        keys = await add_documents(one, 0, 200)
+        query = random_vectors(200)[7].tobytes()
+        assert await search_keys(one, query, 1) == [keys[7]]
+        await add_documents(other, 200, 300, seed=3)
+        await other.vectors.optimize(MODEL, LATER)
+        await other.documents.delete(ME, [f"d{n}" for n in range(200, 500)])
 
-        assert await found(one, wanted, 1) == [keys[7]]
+        assert await search_keys(one, query, 1) == [keys[7]]
 
 
 @pytest.mark.parametrize("name", ["rows", "1"])
-async def test_half_of_the_files_may_be_gone(library: Library, tmp_path: Path, name: str) -> None:
-    keys = await filled(library, 0, 50)
-    wanted = rows(50)[3].tobytes()
-    await found(library, wanted, 1)
+async def test_partly_deleted_files_are_rebuilt(
+    stores: DocumentStores, tmp_path: Path, name: str
+) -> None:
+    keys = await add_documents(stores, 0, 50)
+    query = random_vectors(50)[3].tobytes()
+    await search_keys(stores, query, 1)
     [path] = list((tmp_path / "vectors").glob(f"*/{name}" if name == "1" else f"*/1/{name}"))
     await asyncio.to_thread(shutil.rmtree if path.is_dir() else Path.unlink, path)
 
     async with AsyncExitStack() as stack:
-        fresh = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-        await filled(fresh, 50, 1, seed=5)
-        assert await found(fresh, wanted, 1) == [keys[3]]
+        reopened = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+        await add_documents(reopened, 50, 1, seed=5)
+        assert await search_keys(reopened, query, 1) == [keys[3]]
 
 
-async def test_a_database_from_a_backup_does_not_take_later_files(tmp_path: Path) -> None:
-    async def serve(first: int, count: int, seed: int) -> list[int]:
+async def test_a_database_restored_from_a_backup_ignores_later_files(tmp_path: Path) -> None:
+    async def add_and_search(first: int, count: int, seed: int) -> list[int]:
         async with AsyncExitStack() as stack:
-            library = on_sqlite(tmp_path / "junto.db", tmp_path, stack)
-            keys = await filled(library, first, count, seed)
-            wanted = rows(count, seed)[2].tobytes()
-            assert await found(library, wanted, 1) == [keys[2]]
+            stores = open_sqlite_stores(tmp_path / "junto.db", tmp_path, stack)
+            keys = await add_documents(stores, first, count, seed)
+            query = random_vectors(count, seed)[2].tobytes()
+            assert await search_keys(stores, query, 1) == [keys[2]]
             return keys
 
-    await serve(0, 10, seed=1)
-    saved = (tmp_path / "junto.db").read_bytes()
-    await serve(10, 10, seed=2)
-    for end in ("-wal", "-shm"):
-        (tmp_path / f"junto.db{end}").unlink(missing_ok=True)
-    (tmp_path / "junto.db").write_bytes(saved)
+    await add_and_search(0, 10, seed=1)
+    backup = (tmp_path / "junto.db").read_bytes()
+    await add_and_search(10, 10, seed=2)
+    for suffix in ("-wal", "-shm"):
+        (tmp_path / f"junto.db{suffix}").unlink(missing_ok=True)
+    (tmp_path / "junto.db").write_bytes(backup)
 
-    await serve(20, 10, seed=3)
+    await add_and_search(20, 10, seed=3)
 
 
-async def test_files_that_cannot_be_used_are_told(library: Library, tmp_path: Path) -> None:
-    await filled(library, 0, 10)
+async def test_unusable_vector_files_are_reported(stores: DocumentStores, tmp_path: Path) -> None:
+    await add_documents(stores, 0, 10)
     (tmp_path / "vectors").write_text("no folder")
 
     with pytest.raises(InputOutputError):
-        await found(library, rows(1)[0].tobytes())
+        await search_keys(stores, random_vectors(1)[0].tobytes())

@@ -1,35 +1,35 @@
-"""What the tests of tools share: a call without a client, and a registry without a server."""
+"""Build a registry without a server, and call its tools without a client."""
 
 from typing import Any, cast
 
 from mcp_types import CallToolRequestParams
 
-from junto.security.secrets import Redactor
+from junto.security.redaction import Redactor
 from junto.telemetry.metrics import Metrics
-from junto.tools.guard import Guard
+from junto.tools.middleware import CallServices
 from junto.tools.registry import Registry
-from junto.tools.tool import Call, Tool
+from junto.tools.tool import Tool
 
 
-class NoSession:
-    """A client that has declared nothing."""
+class FakeSession:
+    """A client that declares no capabilities."""
 
     client_capabilities = None
 
 
-class NoContext:
-    """Stands where the SDK's context would."""
+class FakeContext:
+    """Takes the place of the SDK's request context."""
 
     meta = None
-    session = NoSession()
+    session = FakeSession()
 
 
-def call(name: str, **arguments: Any) -> Call:
+async def call_tool(registry: Registry, name: str, **arguments: Any) -> Any:
+    """Call a tool as the SDK's handler does, for a client that declares no capabilities."""
     params = CallToolRequestParams(name=name, arguments=arguments)
-    return Call(context=cast("Any", NoContext()), params=params)
+    return await registry.handle(registry.build_call(cast("Any", FakeContext()), params))
 
 
-def registry(*tools: Tool[Any], metrics: Metrics | None = None, **options: Any) -> Registry:
-    return Registry(
-        tools, guard=Guard(metrics or Metrics(), Redactor(["planted-secret"])), **options
-    )
+def build_registry(*tools: Tool[Any], metrics: Metrics | None = None, **options: Any) -> Registry:
+    services = CallServices(metrics=metrics or Metrics(), redactor=Redactor(["planted-secret"]))
+    return Registry(tools, services=services, **options)

@@ -1,14 +1,15 @@
-from junto.domain.messages import Message, Role, Text, ToolCall, ToolResult
-from junto.tools.citing import sources
-from junto.tools.knowledge import DocumentHits, SearchHit
-from junto.tools.toolbox import fenced
+from junto.domain.messages import Message, Role, TextPart, ToolCall, ToolResult
+from junto.tools.builtin.knowledge import SearchDocumentsResult
+from junto.tools.citations import collect_sources
+from junto.tools.summaries import SearchHit
+from junto.tools.toolbox import fence_data
 
 ID = "a" * 32
 
 
-def looked_up(text: str) -> tuple[Message, ...]:
+def search_messages(text: str) -> tuple[Message, ...]:
     call = ToolCall("1", "search_documents", {"query": "x"})
-    result = ToolResult("1", (Text(fenced("search_documents", text)),))
+    result = ToolResult("1", (TextPart(fence_data("search_documents", text)),))
     return Message(Role.ASSISTANT, (call,)), Message(Role.USER, (result,))
 
 
@@ -19,6 +20,6 @@ def test_a_document_cannot_pose_as_another_source() -> None:
         type="text", modified="now",
     )  # fmt: skip
 
-    [source] = sources(looked_up(DocumentHits(hits=[hit]).text()))
+    [source] = collect_sources(search_messages(SearchDocumentsResult(hits=[hit]).text()))
 
     assert (source["id"], source["url"]) == (ID, "file:///real")

@@ -1,4 +1,4 @@
-"""Calls that may be long, through the protocol, with a model on loopback that takes its time."""
+"""Long-running tool calls over MCP, with a fake model server that takes its time."""
 
 import contextlib
 import itertools
@@ -7,7 +7,7 @@ import signal
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,36 +19,37 @@ from tests.clients import (
     HttpClient,
     Json,
     StdioClient,
-    child,
     clean_environment,
     http_server,
-    junto,
+    junto_command,
     notification,
     request,
+    stdio_server,
 )
-from tests.server_upstream import ServedUpstream, served_upstream
+from tests.fake_model_server import FakeModelServer, fake_model_server
+from tests.processes import wait_until
 
 TASKS = "io.modelcontextprotocol/tasks"
-DECLARED: Json = {
+TASKS_META: Json = {
     "io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}},
 }
 
 
 @pytest.fixture
-def upstream() -> Iterator[ServedUpstream]:
-    with served_upstream() as upstream:
+def upstream() -> Iterator[FakeModelServer]:
+    with fake_model_server() as upstream:
         yield upstream
 
 
 @pytest.fixture(scope="module")
-def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
-    """Return a server that has no jobs, and gets none from those who share it."""
+def idle_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
+    """A client of a server that has no jobs; the tests that share it start none."""
     home = tmp_path_factory.mktemp("idle")
-    with served_upstream() as upstream, stdio(home, upstream) as client:
+    with fake_model_server() as upstream, stdio_client(home, upstream) as client:
         yield client
 
 
-def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, str]:
+def environment(home: Path, upstream: FakeModelServer, **more: str) -> dict[str, str]:
     a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k-1"}
     b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k-2"}
     return clean_environment(
@@ -65,19 +66,19 @@ def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, 
 
 
 @contextlib.contextmanager
-def stdio(home: Path, upstream: ServedUpstream, **more: str) -> Iterator[StdioClient]:
-    with child(junto("mcp"), environment(home, upstream, **more), home) as client:
+def stdio_client(home: Path, upstream: FakeModelServer, **more: str) -> Iterator[StdioClient]:
+    with stdio_server(junto_command("mcp"), environment(home, upstream, **more), home) as client:
         yield client
 
 
 @contextlib.contextmanager
-def http(home: Path, upstream: ServedUpstream, **more: str) -> Iterator[HttpClient]:
-    command = junto("serve", "--port", "0")
+def http_client(home: Path, upstream: FakeModelServer, **more: str) -> Iterator[HttpClient]:
+    command = junto_command("serve", "--port", "0")
     with http_server(command, environment(home, upstream, **more), home) as (client, _):
         yield client
 
 
-def called(client: StdioClient | HttpClient, tool: str, **arguments: Any) -> Json:
+def call_tool(client: StdioClient | HttpClient, tool: str, **arguments: Any) -> Json:
     """Call a tool and return its structured content."""
     if isinstance(client, HttpClient):
         message = client.legacy("tools/call", name=tool, arguments=arguments).json()
@@ -87,126 +88,121 @@ def called(client: StdioClient | HttpClient, tool: str, **arguments: Any) -> Jso
     return facts
 
 
-def until(seen: Callable[[], Any], seconds: float = 20) -> Any:
-    """Return what there is to see as soon as there is something."""
-    end = time.monotonic() + seconds
-    while not (found := seen()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)  # another process brings it about
-    return found
-
-
-def words(count: int) -> str:
+def numbered_words(count: int) -> str:
     return "".join(f"word{number} " for number in range(count))
 
 
-def test_a_call_in_the_background_answers_with_its_job(
-    tmp_path: Path, upstream: ServedUpstream
-) -> None:
-    with stdio(tmp_path, upstream) as client:
-        asked = {"message": "long", "background": True}
-        handle = client.ask(1, "tools/call", name="chat", arguments=asked)
-        facts = handle["result"]["structuredContent"]
+def test_a_background_call_answers_with_its_job(tmp_path: Path, upstream: FakeModelServer) -> None:
+    with stdio_client(tmp_path, upstream) as client:
+        arguments = {"message": "long", "background": True}
+        reply = client.ask(1, "tools/call", name="chat", arguments=arguments)
+        facts = reply["result"]["structuredContent"]
         id_ = facts["jobId"]
-        text = handle["result"]["content"][0]["text"]
-        done = called(client, "job", jobId=id_, action="result", waitSeconds=30)
+        text = reply["result"]["content"][0]["text"]
+        done = call_tool(client, "job", jobId=id_, action="result", waitSeconds=30)
 
-    assert not handle["result"]["isError"]
+    assert not reply["result"]["isError"]
     assert facts["state"] in ("queued", "running")
     assert id_ in text
     assert done["state"] == "completed"
-    assert done["result"]["response"] == words(20)
+    assert done["result"]["response"] == numbered_words(20)
     assert done["usage"] == {"inputTokens": 10, "outputTokens": 5}
 
 
-def test_a_call_that_takes_too_long_goes_on_as_a_job(
-    tmp_path: Path, upstream: ServedUpstream
+def test_a_call_that_takes_too_long_continues_as_a_job(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with stdio(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.5") as client:
-        called(client, "query", prompt="say warm")
-        facts = called(client, "query", prompt="wait 2")
-        result = called(client, "job", jobId=facts["jobId"], action="result", waitSeconds=30)
-        short = called(client, "chat", message="say hi")
+    with stdio_client(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.5") as client:
+        call_tool(client, "query", prompt="say warm")
+        facts = call_tool(client, "query", prompt="wait 2")
+        result = call_tool(client, "job", jobId=facts["jobId"], action="result", waitSeconds=30)
+        short = call_tool(client, "chat", message="say hi")
 
     assert facts["state"] == "running"
     assert facts["partial"].startswith("word0 word1 ")
-    assert len(facts["partial"]) < len(words(100))
-    assert result["result"]["response"] == words(100)
+    assert len(facts["partial"]) < len(numbered_words(100))
+    assert result["result"]["response"] == numbered_words(100)
     assert short["response"] == "hi"
 
 
-def test_what_ended_is_there_after_a_restart_and_what_did_not_is_lost(
-    tmp_path: Path, upstream: ServedUpstream
+def test_after_a_crash_finished_jobs_are_kept_and_running_ones_are_lost(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with stdio(tmp_path, upstream) as client:
-        done = called(client, "chat", message="long", background=True)["jobId"]
-        called(client, "job", jobId=done, waitSeconds=30)
-        open_ = called(client, "chat", message="drip", background=True)["jobId"]
-        until(lambda: called(client, "job", jobId=open_, action="result").get("response"))
-        # Everything up to half a second ago is written down.
-        until(lambda: len(called(client, "job", jobId=open_, action="events")["events"]) > 2)
+    with stdio_client(tmp_path, upstream) as client:
+        finished_id = call_tool(client, "chat", message="long", background=True)["jobId"]
+        call_tool(client, "job", jobId=finished_id, waitSeconds=30)
+        running_id = call_tool(client, "chat", message="drip", background=True)["jobId"]
+        assert wait_until(
+            lambda: call_tool(client, "job", jobId=running_id, action="result").get("response")
+        )
+        # Everything up to half a second ago is saved.
+        assert wait_until(
+            lambda: len(call_tool(client, "job", jobId=running_id, action="events")["events"]) > 2
+        )
         client.process.kill()
 
-    with stdio(tmp_path, upstream) as client:
-        first = called(client, "job", jobId=done, action="result")
-        second = called(client, "job", jobId=open_, action="result")
-        events = called(client, "job", jobId=open_, action="events")["events"]
+    with stdio_client(tmp_path, upstream) as client:
+        finished = call_tool(client, "job", jobId=finished_id, action="result")
+        lost = call_tool(client, "job", jobId=running_id, action="result")
+        events = call_tool(client, "job", jobId=running_id, action="events")["events"]
 
-    assert first["result"]["response"] == words(20)
-    assert second["state"] == "lost"
-    assert second["error"]["retryable"]
-    assert second["response"].startswith("word0 word1 ")
-    assert [each["sequence"] for each in events] == list(range(1, len(events) + 1))
+    assert finished["result"]["response"] == numbered_words(20)
+    assert lost["state"] == "lost"
+    assert lost["error"]["retryable"]
+    assert lost["response"].startswith("word0 word1 ")
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
     assert events[-1]["data"] == "lost"
 
 
-def test_what_runs_when_the_server_is_stopped_is_cancelled_and_kept(
-    tmp_path: Path, upstream: ServedUpstream
+def test_a_running_job_is_cancelled_and_saved_when_the_server_stops(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with stdio(tmp_path, upstream) as client:
-        id_ = called(client, "chat", message="drip", background=True)["jobId"]
-        until(lambda: called(client, "job", jobId=id_, action="result").get("response"))
+    with stdio_client(tmp_path, upstream) as client:
+        id_ = call_tool(client, "chat", message="drip", background=True)["jobId"]
+        assert wait_until(
+            lambda: call_tool(client, "job", jobId=id_, action="result").get("response")
+        )
         client.process.send_signal(signal.SIGTERM)
         assert client.process.wait(30) == 0
 
-    until(lambda: upstream.hung_up)
-    with stdio(tmp_path, upstream) as client:
-        facts = called(client, "job", jobId=id_, action="result")
+    assert wait_until(lambda: upstream.hung_up)
+    with stdio_client(tmp_path, upstream) as client:
+        facts = call_tool(client, "job", jobId=id_, action="result")
     assert facts["state"] == "cancelled"
     assert "server was stopped" in facts["error"]["message"]
     assert facts["response"].startswith("word0 ")
 
 
-def test_a_long_result_is_read_in_pieces(tmp_path: Path, upstream: ServedUpstream) -> None:
+def test_a_long_result_is_read_in_pieces(tmp_path: Path, upstream: FakeModelServer) -> None:
     answer = "".join(f"Über {number} 漢字. " for number in range(2000))
-    with stdio(tmp_path, upstream, JUNTO_JOBS_REPLY_BYTES="10000") as client:
+    with stdio_client(tmp_path, upstream, JUNTO_JOBS_REPLY_BYTES="10000") as client:
         reply = client.ask(1, "tools/call", name="chat", arguments={"message": f"say {answer}"})
         facts = reply["result"]["structuredContent"]
-        read, cursor, pieces = facts["text"], facts["cursor"], 1
+        text, cursor, pieces = facts["text"], facts["cursor"], 1
         while cursor is not None:
-            asked = {"jobId": facts["jobId"], "action": "result", "cursor": cursor}
-            line = client.ask(2, "tools/call", name="job", arguments=asked)
-            assert len(json.dumps(line["result"]["content"], ensure_ascii=False).encode()) < 11_000
-            piece = line["result"]["structuredContent"]
-            read, cursor, pieces = read + piece["response"], piece.get("cursor"), pieces + 1
+            arguments = {"jobId": facts["jobId"], "action": "result", "cursor": cursor}
+            page = client.ask(2, "tools/call", name="job", arguments=arguments)
+            assert len(json.dumps(page["result"]["content"], ensure_ascii=False).encode()) < 11_000
+            piece = page["result"]["structuredContent"]
+            text, cursor, pieces = text + piece["response"], piece.get("cursor"), pieces + 1
 
     assert len(json.dumps(reply["result"]["content"], ensure_ascii=False).encode()) < 11_000
-    assert read.startswith(answer)
-    assert read[len(answer) :].startswith("\n\n[conversation ")
+    assert text.startswith(answer)
+    assert text[len(answer) :].startswith("\n\n[conversation ")
     assert pieces > 3
     assert facts["conversationId"]
     assert "cursor" in facts["notice"]
 
 
-def test_without_the_tool_job_nothing_is_handed_over(
-    tmp_path: Path, upstream: ServedUpstream
+def test_without_the_job_tool_no_call_becomes_a_job(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    more = {"JUNTO_JOBS_LONG_CALL_SECONDS": "0.2", "JUNTO_TOOLS_DISABLED": "job"}
-    with stdio(tmp_path, upstream, **more) as client:
-        whole = called(client, "chat", message="wait 1")
-        refused = called(client, "chat", message="x", background=True)
+    variables = {"JUNTO_JOBS_LONG_CALL_SECONDS": "0.2", "JUNTO_TOOLS_DISABLED": "job"}
+    with stdio_client(tmp_path, upstream, **variables) as client:
+        whole = call_tool(client, "chat", message="wait 1")
+        refused = call_tool(client, "chat", message="x", background=True)
 
-    assert whole["response"] == words(50)
+    assert whole["response"] == numbered_words(50)
     assert refused["code"] == "ValidationError"
 
 
@@ -221,62 +217,64 @@ def test_without_the_tool_job_nothing_is_handed_over(
         ({"jobId": "x", "waitSeconds": 1000}, "ValidationError"),
     ],
 )
-def test_a_wrong_question_about_a_job_is_answered_in_words(
-    idle: StdioClient, arguments: Json, code: str
+def test_an_invalid_job_request_is_an_error_result(
+    idle_client: StdioClient, arguments: Json, code: str
 ) -> None:
-    assert called(idle, "job", **arguments)["code"] == code
+    assert call_tool(idle_client, "job", **arguments)["code"] == code
 
 
-def test_a_failed_job_says_so_and_its_call_too(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with stdio(tmp_path, upstream, JUNTO_ANSWERS_MAX_RETRIES="0") as client:
-        failed = called(client, "chat", message="fail 401")
-        id_ = called(client, "chat", message="cut", background=True)["jobId"]
-        told = called(client, "job", jobId=id_, action="result", waitSeconds=30)
-        jobs = called(client, "job")["jobs"]
+def test_a_failure_is_reported_by_the_call_and_by_its_job(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with stdio_client(tmp_path, upstream, JUNTO_ANSWERS_MAX_RETRIES="0") as client:
+        failed = call_tool(client, "chat", message="fail 401")
+        id_ = call_tool(client, "chat", message="cut", background=True)["jobId"]
+        result = call_tool(client, "job", jobId=id_, action="result", waitSeconds=30)
+        jobs = call_tool(client, "job")["jobs"]
 
     assert failed["code"] == "AuthenticationFailed"
-    assert (told["state"], told["error"]["code"]) == ("failed", "NetworkError")
+    assert (result["state"], result["error"]["code"]) == ("failed", "NetworkError")
     assert [job["state"] for job in jobs] == ["failed", "failed"]
 
 
-def test_an_answer_that_takes_too_long_is_timed_out_with_what_there_was(
-    tmp_path: Path, upstream: ServedUpstream
+def test_an_answer_that_exceeds_the_time_limit_keeps_its_partial_text(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with stdio(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="2") as client:
-        called(client, "chat", message="say warm")
-        facts = called(client, "chat", message="drip")
-        told = called(client, "job", jobId=facts["jobId"])
+    with stdio_client(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="2") as client:
+        call_tool(client, "chat", message="say warm")
+        facts = call_tool(client, "chat", message="drip")
+        job = call_tool(client, "job", jobId=facts["jobId"])
 
     assert facts["code"] == "TimeoutError"
     assert facts["partial"].startswith("word0 ")
-    assert told["state"] == "timed_out"
-    assert told["usage"]["estimated"]
-    assert told["usage"]["outputTokens"] > 1
+    assert job["state"] == "timed_out"
+    assert job["usage"]["estimated"]
+    assert job["usage"]["outputTokens"] > 1
 
 
-def test_progress_comes_at_least_every_five_seconds_and_always_counts_up(
-    tmp_path: Path, upstream: ServedUpstream
+def test_progress_is_sent_at_least_every_five_seconds_and_always_increases(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with stdio(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="11") as client:
-        called(client, "chat", message="say warm")
-        asked = {"arguments": {"message": "hush"}, "_meta": {"progressToken": "t"}}
-        client.send(request(1, "tools/call", name="chat", **asked))
+    with stdio_client(tmp_path, upstream, JUNTO_JOBS_TIME_LIMIT="11") as client:
+        call_tool(client, "chat", message="say warm")
+        params = {"arguments": {"message": "hush"}, "_meta": {"progressToken": "t"}}
+        client.send(request(1, "tools/call", name="chat", **params))
         times, messages = [time.monotonic()], []
         while "result" not in (message := client.receive()):
             times.append(time.monotonic())
             messages.append(message["params"])
 
-    steps = [each["progress"] for each in messages]
+    steps = [update["progress"] for update in messages]
     assert steps == sorted(set(steps))
     assert len(steps) >= 2
     assert max(b - a for a, b in itertools.pairwise(times)) < 6  # five, and some slack
 
 
-# Stopping, in all the ways there are: each returns when it has asked for the end.
+# The ways to cancel a call. Each returns the time at which it requested the cancellation.
 
 
-def _streaming(client: HttpClient, **more: str) -> socket.socket:
-    """Begin a call, wait until something of it has come, and return its connection."""
+def _open_stream(client: HttpClient, **extra_headers: str) -> socket.socket:
+    """Start a streaming call and return its connection."""
     body = {
         "jsonrpc": "2.0",
         "id": 77,
@@ -294,26 +292,26 @@ def _streaming(client: HttpClient, **more: str) -> socket.socket:
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2025-06-18",
         "Content-Length": str(len(data)),
-    } | more
+    } | extra_headers
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     connection = socket.create_connection(("127.0.0.1", client.port), 20)
     connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + data)
     return connection
 
 
-def _by_notice_on_stdio(client: Any, upstream: ServedUpstream) -> float:
+def _cancel_by_notification_on_stdio(client: Any, upstream: FakeModelServer) -> float:
     client.send(request(77, "tools/call", name="chat", arguments={"message": "drip"}))
-    until(lambda: upstream.open)
-    asked = time.monotonic()
+    assert wait_until(lambda: upstream.open)
+    requested_at = time.monotonic()
     client.send(notification("notifications/cancelled", requestId=77))
-    return asked
+    return requested_at
 
 
-def _by_notice_on_http(client: Any, upstream: ServedUpstream) -> float:
-    connection = _streaming(client)
-    until(lambda: upstream.open)
+def _cancel_by_notification_on_http(client: Any, upstream: FakeModelServer) -> float:
+    connection = _open_stream(client)
+    assert wait_until(lambda: upstream.open)
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}
-    asked = time.monotonic()
+    requested_at = time.monotonic()
     assert client.post(body, **{"MCP-Protocol-Version": "2025-06-18"}).status == 202
     rest = b""
     while piece := connection.recv(65536):
@@ -322,154 +320,157 @@ def _by_notice_on_http(client: Any, upstream: ServedUpstream) -> float:
             break
     connection.close()
     assert b'"id":77' not in rest.replace(b" ", b"")  # a cancelled call has no answer
-    return asked
+    return requested_at
 
 
-def _by_hanging_up(client: Any, upstream: ServedUpstream) -> float:
-    connection = _streaming(client)
-    until(lambda: upstream.open)
-    asked = time.monotonic()
+def _cancel_by_hanging_up(client: Any, upstream: FakeModelServer) -> float:
+    connection = _open_stream(client)
+    assert wait_until(lambda: upstream.open)
+    requested_at = time.monotonic()
     connection.close()
-    return asked
+    return requested_at
 
 
-def _by_the_tool(client: Any, upstream: ServedUpstream) -> float:
-    id_ = called(client, "chat", message="drip", background=True)["jobId"]
-    until(lambda: upstream.open)
-    asked = time.monotonic()
-    assert called(client, "job", jobId=id_, action="cancel")["state"] == "cancelled"
-    return asked
+def _cancel_with_the_job_tool(client: Any, upstream: FakeModelServer) -> float:
+    id_ = call_tool(client, "chat", message="drip", background=True)["jobId"]
+    assert wait_until(lambda: upstream.open)
+    requested_at = time.monotonic()
+    assert call_tool(client, "job", jobId=id_, action="cancel")["state"] == "cancelled"
+    return requested_at
 
 
-def _by_the_task(client: Any, upstream: ServedUpstream) -> float:
-    begun = client.modern(
+def _cancel_with_the_task(client: Any, upstream: FakeModelServer) -> float:
+    reply = client.modern(
         "tools/call",
         name="chat",
         arguments={"message": "drip", "background": True},
-        _meta=ENVELOPE | DECLARED,
+        _meta=ENVELOPE | TASKS_META,
     ).json()["result"]
-    until(lambda: upstream.open)
-    assert begun["resultType"] == "task"
-    asked = time.monotonic()
-    task = {"taskId": begun["taskId"], "_meta": ENVELOPE | DECLARED}
-    assert "status" not in client.modern("tasks/cancel", **task).json()["result"]
-    assert client.modern("tasks/get", **task).json()["result"]["status"] == "cancelled"
-    return asked
+    assert wait_until(lambda: upstream.open)
+    assert reply["resultType"] == "task"
+    requested_at = time.monotonic()
+    params = {"taskId": reply["taskId"], "_meta": ENVELOPE | TASKS_META}
+    assert "status" not in client.modern("tasks/cancel", **params).json()["result"]
+    assert client.modern("tasks/get", **params).json()["result"]["status"] == "cancelled"
+    return requested_at
 
 
-WAYS: dict[str, Any] = {
-    "notice on stdio": (stdio, _by_notice_on_stdio, {}),
-    "notice on http": (http, _by_notice_on_http, {}),
-    "notice on http, json": (http, _by_notice_on_http, {"JUNTO_HTTP_JSON_ONLY": "true"}),
-    "hanging up": (http, _by_hanging_up, {}),
-    "hanging up, json": (http, _by_hanging_up, {"JUNTO_HTTP_JSON_ONLY": "true"}),
-    "job cancel on stdio": (stdio, _by_the_tool, {}),
-    "job cancel on http": (http, _by_the_tool, {}),
-    "tasks/cancel": (http, _by_the_task, {}),
+CANCELLATIONS: dict[str, Any] = {
+    "notification on stdio": (stdio_client, _cancel_by_notification_on_stdio, {}),
+    "notification on http": (http_client, _cancel_by_notification_on_http, {}),
+    "notification on http, json": (
+        http_client,
+        _cancel_by_notification_on_http,
+        {"JUNTO_HTTP_JSON_ONLY": "true"},
+    ),
+    "hanging up": (http_client, _cancel_by_hanging_up, {}),
+    "hanging up, json": (http_client, _cancel_by_hanging_up, {"JUNTO_HTTP_JSON_ONLY": "true"}),
+    "job cancel on stdio": (stdio_client, _cancel_with_the_job_tool, {}),
+    "job cancel on http": (http_client, _cancel_with_the_job_tool, {}),
+    "tasks/cancel": (http_client, _cancel_with_the_task, {}),
 }
 TRIES = 5
 
 
-def _has_hung_up(upstream: ServedUpstream, times: int) -> bool:
+def _has_hung_up(upstream: FakeModelServer, times: int) -> bool:
     return len(upstream.hung_up) == times
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_whoever_cancels_closes_the_providers_socket_within_a_fifth_of_a_second(
-    tmp_path: Path, upstream: ServedUpstream, way: str
+@pytest.mark.parametrize("way", CANCELLATIONS)
+def test_cancelling_closes_the_providers_socket_within_200_ms(
+    tmp_path: Path, upstream: FakeModelServer, way: str
 ) -> None:
-    opened, stop, more = WAYS[way]
-    took: list[float] = []
-    with opened(tmp_path, upstream, **more) as client:
-        called(client, "chat", message="say warm")
+    open_client, cancel, variables = CANCELLATIONS[way]
+    delays: list[float] = []
+    with open_client(tmp_path, upstream, **variables) as client:
+        call_tool(client, "chat", message="say warm")
         for number in range(1, TRIES + 1):
-            asked = stop(client, upstream)
-            until(partial(_has_hung_up, upstream, number))
-            took.append(upstream.hung_up[-1] - asked)
-        jobs = called(client, "job")["jobs"][:TRIES]
+            requested_at = cancel(client, upstream)
+            assert wait_until(partial(_has_hung_up, upstream, number))
+            delays.append(upstream.hung_up[-1] - requested_at)
+        jobs = call_tool(client, "job")["jobs"][:TRIES]
 
     assert {job["state"] for job in jobs} == {"cancelled"}
     assert upstream.open == 0
     # The machine may be busy with something else for a moment, but not each time.
-    assert min(took) < 0.2, took
+    assert min(delays) < 0.2, delays
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("drain", ["600", "0"], ids=["twice", "once"])
-def test_a_signal_to_the_http_server_ends_jobs_in_order(
-    tmp_path: Path, upstream: ServedUpstream, number: int, drain: str
+def test_a_signal_to_the_http_server_cancels_its_jobs_and_saves_them(
+    tmp_path: Path, upstream: FakeModelServer, signal_number: int, drain: str
 ) -> None:
-    variables = environment(tmp_path, upstream) | {"JUNTO_JOBS_DRAIN": drain}
-    with http_server(junto("serve", "--port", "0"), variables, tmp_path) as (client, process):
-        id_ = called(client, "chat", message="drip", background=True)["jobId"]
-        until(lambda: upstream.open)
-        process.send_signal(number)
+    logs = {"JUNTO_LOGGING_OUTPUT": "files", "JUNTO_LOGGING_LEVEL": "debug"}
+    variables = environment(tmp_path, upstream, **logs) | {"JUNTO_JOBS_DRAIN": drain}
+    log = tmp_path / "data" / "junto" / "logs" / "general.log"
+    with http_server(junto_command("serve", "--port", "0"), variables, tmp_path) as (
+        client,
+        process,
+    ):
+        id_ = call_tool(client, "chat", message="drip", background=True)["jobId"]
+        assert wait_until(lambda: upstream.open)
+        process.send_signal(signal_number)
         if drain == "600":
-            until(lambda: _refuses(client))
-            time.sleep(0.5)  # so that the second comes while jobs are waited for
-            process.send_signal(number)
+            # Logged by uvicorn as its last step; from then on the server waits for jobs only.
+            assert wait_until(lambda: "Finished server process" in log.read_text())
+            process.send_signal(signal_number)
         process.communicate(timeout=30)
         assert process.returncode == 0
 
-    with stdio(tmp_path, upstream) as later:
-        assert called(later, "job", jobId=id_)["state"] == "cancelled"
+    with stdio_client(tmp_path, upstream) as later:
+        assert call_tool(later, "job", jobId=id_)["state"] == "cancelled"
 
 
-def _refuses(client: HttpClient) -> bool:
-    try:
-        client.get("/health")
-    except OSError:
-        return True
-    return False
-
-
-def test_a_client_that_closes_our_input_and_then_insists_leaves_no_job(
-    tmp_path: Path, upstream: ServedUpstream
+def test_sigterm_after_stdin_was_closed_cancels_running_jobs(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     variables = environment(tmp_path, upstream) | {"JUNTO_JOBS_DRAIN": "600"}
-    with child(junto("mcp"), variables, tmp_path, measured=True) as client:
-        id_ = called(client, "chat", message="drip", background=True)["jobId"]
-        until(lambda: upstream.open)
+    with stdio_server(junto_command("mcp"), variables, tmp_path, with_coverage=True) as client:
+        id_ = call_tool(client, "chat", message="drip", background=True)["jobId"]
+        assert wait_until(lambda: upstream.open)
         assert client.process.stdin
         client.process.stdin.close()
-        time.sleep(1)  # as clients do
+        assert client.process.stdout
+        # The server closes its output when it waits for jobs only.
+        assert client.process.stdout.read() == b""
         client.process.send_signal(signal.SIGTERM)
         assert client.process.wait(30) == 0
 
-    with stdio(tmp_path, upstream) as later:
-        assert called(later, "job", jobId=id_)["state"] == "cancelled"
+    with stdio_client(tmp_path, upstream) as later:
+        assert call_tool(later, "job", jobId=id_)["state"] == "cancelled"
 
 
 @pytest.mark.parametrize("background", [True, False])
-def test_who_cancels_at_the_moment_of_the_hand_over_leaves_no_job_that_nobody_knows(
-    tmp_path: Path, upstream: ServedUpstream, *, background: bool
+def test_cancelling_while_a_call_becomes_a_job_leaves_no_unknown_job(
+    tmp_path: Path, upstream: FakeModelServer, *, background: bool
 ) -> None:
     calls = 60
-    with stdio(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.05") as client:
-        answered = set()
+    with stdio_client(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.05") as client:
+        known_jobs = set()
         for number in range(100, 100 + calls):
             arguments = {"message": "drip", "background": background}
             client.send(request(number, "tools/call", name="chat", arguments=arguments))
             time.sleep((number % 12) / 1000 + (0 if background else 0.045))
             client.send(notification("notifications/cancelled", requestId=number))
-        # Whatever was answered comes before this.
+        # Every answer to the calls above arrives before this one.
         client.send(request(1, "tools/call", name="current_time", arguments={}))
         while (message := client.receive())["id"] != 1:
-            answered.add(message["result"]["structuredContent"]["jobId"])
-        until(lambda: upstream.open <= len(answered))
+            known_jobs.add(message["result"]["structuredContent"]["jobId"])
+        assert wait_until(lambda: upstream.open <= len(known_jobs))
 
-        running = upstream.open
-    until(lambda: upstream.open == 0)
+        open_requests = upstream.open
+    assert wait_until(lambda: upstream.open == 0)
 
-    assert running <= len(answered) < calls
+    assert open_requests <= len(known_jobs) < calls
 
 
-def test_a_cancelled_call_either_kept_its_turn_and_says_so_or_kept_nothing(
-    tmp_path: Path, upstream: ServedUpstream
+def test_a_cancelled_call_saves_its_turn_only_if_its_job_completed(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     calls = 60
-    with stdio(tmp_path, upstream) as client:
-        called(client, "chat", message="say warm")
+    with stdio_client(tmp_path, upstream) as client:
+        call_tool(client, "chat", message="say warm")
         for number in range(100, 100 + calls):
             arguments = {"message": "say quick"}
             client.send(request(number, "tools/call", name="chat", arguments=arguments))
@@ -478,77 +479,82 @@ def test_a_cancelled_call_either_kept_its_turn_and_says_so_or_kept_nothing(
         client.finish()
 
     with contextlib.closing(sqlite3.connect(tmp_path / "data/junto/junto.db")) as database:
-        [(kept,)] = database.execute("SELECT count(*) FROM conversations").fetchall()
+        [(saved,)] = database.execute("SELECT count(*) FROM conversations").fetchall()
         [(completed,)] = database.execute(
             "SELECT count(*) FROM jobs WHERE state = 'completed'"
         ).fetchall()
-    assert kept == completed
+    assert saved == completed
     assert completed < calls + 1
 
 
-def test_a_shutdown_closes_the_providers_socket(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with stdio(tmp_path, upstream) as client:
-        called(client, "chat", message="drip", background=True)
-        until(lambda: upstream.open)
+def test_a_shutdown_closes_the_providers_socket(tmp_path: Path, upstream: FakeModelServer) -> None:
+    with stdio_client(tmp_path, upstream) as client:
+        call_tool(client, "chat", message="drip", background=True)
+        assert wait_until(lambda: upstream.open)
         client.process.send_signal(signal.SIGTERM)
         assert client.process.wait(30) == 0
 
-    until(lambda: upstream.hung_up)
+    assert wait_until(lambda: upstream.hung_up)
     assert upstream.open == 0
 
 
 def test_a_call_on_one_server_is_cancelled_from_another(
-    tmp_path: Path, upstream: ServedUpstream, redis_socket: Path
+    tmp_path: Path, upstream: FakeModelServer, redis_socket: Path
 ) -> None:
-    more = {"JUNTO_REDIS_URL": f"unix://{redis_socket}"}
-    with http(tmp_path, upstream, **more) as here, http(tmp_path, upstream, **more) as there:
-        for client in (here, there):  # both have heard of Redis then
-            called(client, "chat", message="say warm")
-        connection = _streaming(here)
-        until(lambda: upstream.open)
+    variables = {"JUNTO_REDIS_URL": f"unix://{redis_socket}"}
+    with (
+        http_client(tmp_path, upstream, **variables) as first,
+        http_client(tmp_path, upstream, **variables) as second,
+    ):
+        for client in (first, second):  # connects both to Redis
+            call_tool(client, "chat", message="say warm")
+        connection = _open_stream(first)
+        assert wait_until(lambda: upstream.open)
         body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}
-        assert there.post(body, **{"MCP-Protocol-Version": "2025-06-18"}).status == 202
-        until(lambda: len(upstream.hung_up) == 1)
+        assert second.post(body, **{"MCP-Protocol-Version": "2025-06-18"}).status == 202
+        assert wait_until(lambda: len(upstream.hung_up) == 1)
         connection.close()
 
-        id_ = called(here, "chat", message="drip", background=True)["jobId"]
-        until(lambda: upstream.open)
-        asked = time.monotonic()
-        cancelled = called(there, "job", jobId=id_, action="cancel")
-        until(lambda: len(upstream.hung_up) == 2)
+        id_ = call_tool(first, "chat", message="drip", background=True)["jobId"]
+        assert wait_until(lambda: upstream.open)
+        requested_at = time.monotonic()
+        cancelled = call_tool(second, "job", jobId=id_, action="cancel")
+        assert wait_until(lambda: len(upstream.hung_up) == 2)
 
         assert cancelled["state"] == "cancelled"
-        assert upstream.hung_up[-1] - asked < 0.9  # the store alone is looked at each second
+        assert upstream.hung_up[-1] - requested_at < 0.9  # without Redis it takes a second
 
 
-def test_two_calls_that_look_the_same_are_both_left_alone(
-    tmp_path: Path, upstream: ServedUpstream
+def test_an_ambiguous_cancellation_cancels_neither_call(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with http(tmp_path, upstream) as client:
-        first, second = _streaming(client), _streaming(client)
-        until(lambda: upstream.open == 2)
+    with http_client(tmp_path, upstream) as client:
+        first, second = _open_stream(client), _open_stream(client)
+        assert wait_until(lambda: upstream.open == 2)
         body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}}
         client.post(body, **{"MCP-Protocol-Version": "2025-06-18"})
         client.post(body, **{"MCP-Protocol-Version": "2025-06-18", "User-Agent": "another"})
-        assert called(client, "chat", message="say hi")["response"] == "hi"
+        assert call_tool(client, "chat", message="say hi")["response"] == "hi"
 
         assert upstream.hung_up == []
         first.close()
-        until(lambda: len(upstream.hung_up) == 1)
+        assert wait_until(lambda: len(upstream.hung_up) == 1)
         second.close()
-        until(lambda: len(upstream.hung_up) == 2)
+        assert wait_until(lambda: len(upstream.hung_up) == 2)
 
 
-def test_who_hangs_up_finds_what_there_was(tmp_path: Path, upstream: ServedUpstream) -> None:
-    with http(tmp_path, upstream) as client:
-        connection = _streaming(client)
-        until(lambda: b"word1 " in connection.recv(65536))
+def test_a_call_ended_by_hanging_up_keeps_its_partial_text(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with http_client(tmp_path, upstream) as client:
+        connection = _open_stream(client)
+        assert wait_until(lambda: b"word1 " in connection.recv(65536))
         connection.close()
-        until(lambda: upstream.hung_up)
-        [job] = called(client, "job")["jobs"]
-        told = called(client, "job", jobId=job["jobId"], action="result")
+        assert wait_until(lambda: upstream.hung_up)
+        [job] = call_tool(client, "job")["jobs"]
+        result = call_tool(client, "job", jobId=job["jobId"], action="result")
 
-    assert told["state"] == "cancelled"
-    assert "hung up" in told["error"]["message"]
-    assert told["response"].startswith("word0 word1 ")
-    assert told["usage"]["estimated"]
+    assert result["state"] == "cancelled"
+    assert "hung up" in result["error"]["message"]
+    assert result["response"].startswith("word0 word1 ")
+    assert result["usage"]["estimated"]

@@ -6,27 +6,27 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CompletionArgument, GetPromptRequestParams, PromptReference
 
 from junto.tools.completions import Completions
-from junto.tools.prompts import Prompts, house_prompts
-from junto.tools.resources import Resource, Resources, Template
-from junto.tools.surface import Surface
+from junto.tools.prompts import Prompts, build_default_prompts
+from junto.tools.resources import Resource, Resources, ResourceTemplate
+from junto.tools.server_spec import ServerSpec
 
 CONTEXT = cast("Any", None)
 
 
-async def written(name: str, **blanks: str) -> str:
-    params = GetPromptRequestParams(name=name, arguments=blanks)
-    result = await Prompts(house_prompts()).get(CONTEXT, params)
+async def render_prompt(name: str, **arguments: str) -> str:
+    params = GetPromptRequestParams(name=name, arguments=arguments)
+    result = await Prompts(build_default_prompts()).get(CONTEXT, params)
     assert isinstance(result, dict)
     text: str = result["messages"][0]["content"]["text"]
     return text
 
 
 @pytest.mark.feature("F028")
-async def test_prompts_carry_what_was_filled_in() -> None:
-    review = await written("code_review", code="x = 1", language="python", focus="security")
-    explained = await written("explain_code", code="x = 1", audience="a child")
-    debugged = await written("debug_help", error="E", code="C", tried="T")
-    opinion = await written("second_opinion", question="Q", answer="A", modelId="m1")
+async def test_prompts_contain_their_arguments() -> None:
+    review = await render_prompt("code_review", code="x = 1", language="python", focus="security")
+    explained = await render_prompt("explain_code", code="x = 1", audience="a child")
+    debugged = await render_prompt("debug_help", error="E", code="C", tried="T")
+    opinion = await render_prompt("second_opinion", question="Q", answer="A", modelId="m1")
 
     assert "```python\nx = 1\n```" in review
     assert "attention to security" in review
@@ -35,28 +35,28 @@ async def test_prompts_carry_what_was_filled_in() -> None:
     assert "Ask the model m1 to check" in opinion
 
 
-async def test_prompts_stand_without_what_is_optional() -> None:
-    assert "attention" not in await written("code_review", code="x")
-    assert "not seen it before" in await written("explain_code", code="x")
-    assert "Tried" not in await written("debug_help", error="E")
-    assert "Check this answer independently" in await written(
+async def test_prompts_work_without_optional_arguments() -> None:
+    assert "attention" not in await render_prompt("code_review", code="x")
+    assert "not seen it before" in await render_prompt("explain_code", code="x")
+    assert "Tried" not in await render_prompt("debug_help", error="E")
+    assert "Check this answer independently" in await render_prompt(
         "second_opinion", question="q", answer="a"
     )
 
 
-async def test_code_with_fences_of_its_own_stays_in_one_piece() -> None:
-    assert "````\na\n```\nb\n````" in await written("explain_code", code="a\n```\nb")
+async def test_code_that_contains_fences_stays_in_one_block() -> None:
+    assert "````\na\n```\nb\n````" in await render_prompt("explain_code", code="a\n```\nb")
 
 
-async def test_prompts_refuse_what_they_do_not_know_or_lack() -> None:
+async def test_an_unknown_prompt_or_a_missing_argument_is_an_error() -> None:
     with pytest.raises(MCPError, match="Unknown prompt: poem"):
-        await written("poem")
+        await render_prompt("poem")
     with pytest.raises(MCPError, match="code_review needs code"):
-        await written("code_review")
+        await render_prompt("code_review")
 
 
-def test_prompts_are_listed_with_their_blanks() -> None:
-    listed = Prompts(house_prompts()).listed(None)["prompts"]
+def test_prompts_are_listed_with_their_arguments() -> None:
+    listed = Prompts(build_default_prompts()).list_page(None)["prompts"]
 
     assert [prompt["name"] for prompt in listed] == [
         "code_review",
@@ -67,38 +67,42 @@ def test_prompts_are_listed_with_their_blanks() -> None:
     assert listed[0]["arguments"][0]["required"]
 
 
-async def _text() -> str:
+async def _read_text() -> str:
     return "hello"
 
 
-async def _bytes() -> bytes:
+async def _read_bytes() -> bytes:
     return b"\x00\x01"
 
 
-async def _family(uri: str) -> str | None:
+async def _read_template(uri: str) -> str | None:
     return uri.upper() if uri.startswith("x://") else None
 
 
 RESOURCES = Resources(
     [
-        Resource(uri="a://1", name="one", title="One", description="1", read=_text),
-        Resource(uri="a://2", name="two", title="Two", description="2", read=_bytes),
+        Resource(uri="a://1", name="one", title="One", description="1", read=_read_text),
+        Resource(uri="a://2", name="two", title="Two", description="2", read=_read_bytes),
     ],
-    [Template(uri_template="x://{y}", name="x", title="X", description="x", read=_family)],
+    [
+        ResourceTemplate(
+            uri_template="x://{y}", name="x", title="X", description="x", read=_read_template
+        )
+    ],
 )
 
 
-async def test_resources_are_read_by_address() -> None:
+async def test_resources_are_read_by_uri() -> None:
     text = (await RESOURCES.read("a://1"))["contents"][0]
     blob = (await RESOURCES.read("a://2"))["contents"][0]
-    member = (await RESOURCES.read("x://y"))["contents"][0]
+    templated = (await RESOURCES.read("x://y"))["contents"][0]
 
     assert text["text"] == "hello"
     assert base64.b64decode(blob["blob"]) == b"\x00\x01"
-    assert member["text"] == "X://Y"
+    assert templated["text"] == "X://Y"
 
 
-async def test_a_resource_that_does_not_exist_is_an_error_with_its_address() -> None:
+async def test_an_unknown_resource_is_an_error_with_its_uri() -> None:
     with pytest.raises(MCPError, match="Unknown resource: b://") as caught:
         await RESOURCES.read("b://")
 
@@ -106,30 +110,30 @@ async def test_a_resource_that_does_not_exist_is_an_error_with_its_address() -> 
 
 
 def test_resources_and_templates_are_listed() -> None:
-    assert [r["uri"] for r in RESOURCES.listed(None)["resources"]] == ["a://1", "a://2"]
-    assert RESOURCES.templates(None)["resourceTemplates"][0]["uriTemplate"] == "x://{y}"
+    assert [r["uri"] for r in RESOURCES.list_page(None)["resources"]] == ["a://1", "a://2"]
+    assert RESOURCES.list_template_page(None)["resourceTemplates"][0]["uriTemplate"] == "x://{y}"
 
 
-async def completed(
+async def complete(
     values: dict[str, list[str]], prompt: str, argument: str, typed: str
 ) -> dict[str, Any]:
-    known = {name: (lambda these=these: these) for name, these in values.items()}
-    result = await Completions(known, Prompts(house_prompts())).of(
+    providers = {name: (lambda these=these: these) for name, these in values.items()}
+    result = await Completions(providers, Prompts(build_default_prompts())).complete(
         PromptReference(name=prompt), CompletionArgument(name=argument, value=typed)
     )
-    found: dict[str, Any] = result["completion"]
-    return found
+    completion: dict[str, Any] = result["completion"]
+    return completion
 
 
-async def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
+async def test_completions_list_prefix_matches_before_other_matches() -> None:
     values = {"modelId": ["gpt-son", "sonnet", "opus"]}
 
-    found = await completed(values, "second_opinion", "modelId", "SON")
-    assert found["values"] == ["sonnet", "gpt-son"]
-    assert (await completed(values, "code_review", "modelId", "SON"))["values"] == []
+    completion = await complete(values, "second_opinion", "modelId", "SON")
+    assert completion["values"] == ["sonnet", "gpt-son"]
+    assert (await complete(values, "code_review", "modelId", "SON"))["values"] == []
     with pytest.raises(MCPError, match="Unknown prompt: poem"):
-        await completed(values, "poem", "modelId", "")
-    assert await completed(values, "code_review", "language", "x") == {
+        await complete(values, "poem", "modelId", "")
+    assert await complete(values, "code_review", "language", "x") == {
         "values": [],
         "total": 0,
         "hasMore": False,
@@ -139,21 +143,21 @@ async def test_completions_begin_with_what_was_typed_then_hold_it() -> None:
 async def test_completions_are_at_most_a_hundred() -> None:
     many = {"language": [str(number) for number in range(150)]}
 
-    found = await completed(many, "code_review", "language", "")
+    completion = await complete(many, "code_review", "language", "")
 
-    assert (len(found["values"]), found["hasMore"]) == (100, True)
+    assert (len(completion["values"]), completion["hasMore"]) == (100, True)
 
 
 @pytest.mark.feature("F017", "F237", "F247")
 @pytest.mark.parametrize(
-    "wrong", [{"name": ""}, {"version": ""}, {"instructions": "x" * 2049}], ids=str
+    "invalid", [{"name": ""}, {"version": ""}, {"instructions": "x" * 2049}], ids=str
 )
-def test_a_server_needs_a_name_a_version_and_short_instructions(wrong: dict[str, str]) -> None:
+def test_a_server_needs_a_name_a_version_and_short_instructions(invalid: dict[str, str]) -> None:
     nothing = cast("Any", None)
-    parts = {"name": "n", "version": "1", "instructions": ""} | wrong
+    parts = {"name": "n", "version": "1", "instructions": ""} | invalid
 
     with pytest.raises(ValueError, match=r"a name and a version|2048"):
-        Surface(
+        ServerSpec(
             title="",
             description="",
             tools=nothing,

@@ -11,11 +11,12 @@ from typing_extensions import override
 
 from junto.domain import errors
 from junto.domain.errors import ConfigurationError, JuntoError, RateLimitedError
-from junto.security.secrets import Redactor
-from junto.telemetry.logs import Sinks, logging_to
+from junto.security.redaction import Redactor
+from junto.telemetry.logs import LogSinks, configure_logging
 from junto.telemetry.metrics import Metrics
-from junto.tools.tool import HARMLESS, Answer, Arguments, Call, Group, Hints, Result, Tool
-from tests.tools.support import call, registry
+from junto.tools.base import Arguments, Result
+from junto.tools.tool import READ_ONLY_HINTS, CallContext, Group, Hints, Tool, ToolOutput
+from tests.tools.registry_factory import build_registry, call_tool
 
 
 class Place(Arguments):
@@ -33,7 +34,7 @@ class Order(Arguments):
 
     @field_validator("item_name")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _reject_nothing(cls, name: str) -> str:
         if name == "nothing":
             raise ValueError("order something")
         return name
@@ -48,8 +49,10 @@ class Receipt(Result):
         return f"Ordered {self.item_name}."
 
 
-def ordering(run: Any = None, name: str = "place_order", group: Group = Group.KIT) -> Tool[Order]:
-    async def place(order: Order, _call: Call) -> Answer:
+def build_order_tool(
+    run: Any = None, name: str = "place_order", group: Group = Group.KIT
+) -> Tool[Order]:
+    async def place(order: Order, _call: CallContext) -> ToolOutput:
         return Receipt(item_name=order.item_name)
 
     return Tool(
@@ -63,16 +66,16 @@ def ordering(run: Any = None, name: str = "place_order", group: Group = Group.KI
     )
 
 
-def failing(error: BaseException) -> Tool[Order]:
-    async def fail(_order: Order, _call: Call) -> Answer:
+def build_failing_tool(error: BaseException) -> Tool[Order]:
+    async def fail(_order: Order, _call: CallContext) -> ToolOutput:
         raise error
 
-    return ordering(fail)
+    return build_order_tool(fail)
 
 
 @pytest.mark.feature("F015", "F159", "F247")
-def test_a_definition_says_everything_in_few_words() -> None:
-    definition = registry(ordering()).definitions()[0]
+def test_a_tool_definition_is_complete_and_compact() -> None:
+    definition = build_registry(build_order_tool()).definitions()[0]
 
     assert definition == {
         "name": "place_order",
@@ -103,18 +106,18 @@ def test_a_definition_says_everything_in_few_words() -> None:
     }
 
 
-def test_hints_say_what_a_client_would_not_assume() -> None:
-    assert HARMLESS.wire() == {"readOnlyHint": True, "openWorldHint": False}
-    assert Hints(destructive=False, idempotent=True).wire() == {
+def test_hints_are_sent_as_annotations() -> None:
+    assert READ_ONLY_HINTS.to_wire() == {"readOnlyHint": True, "openWorldHint": False}
+    assert Hints(destructive=False, idempotent=True).to_wire() == {
         "destructiveHint": False,
         "idempotentHint": True,
     }
-    assert Hints().wire() == {"destructiveHint": True}
+    assert Hints().to_wire() == {"destructiveHint": True}
 
 
 @pytest.mark.feature("F160", "F164")
 async def test_a_result_is_text_and_structured_content() -> None:
-    result = await registry(ordering()).call(call("place_order", itemName="tea"))
+    result = await call_tool(build_registry(build_order_tool()), "place_order", itemName="tea")
 
     assert result == {
         "content": [{"type": "text", "text": "Ordered tea."}],
@@ -123,30 +126,30 @@ async def test_a_result_is_text_and_structured_content() -> None:
     }
 
 
-async def test_names_and_arguments_may_be_written_in_either_case() -> None:
-    offered = registry(ordering())
+async def test_names_and_arguments_may_be_in_snake_case_or_camel_case() -> None:
+    registry = build_registry(build_order_tool())
 
-    one = await offered.call(call("placeOrder", item_name="tea"))
-    two = await offered.call(call("place_order", itemName="tea"))
+    one = await call_tool(registry, "placeOrder", item_name="tea")
+    two = await call_tool(registry, "place_order", itemName="tea")
 
     assert one == two
 
 
-def test_only_arguments_that_headers_repeat_are_checked_against_headers() -> None:
+def test_only_tools_with_header_arguments_have_a_header_schema() -> None:
     class Regional(Arguments):
         region: str = Field(json_schema_extra={"x-mcp-header": "Region"})
 
-    async def run(_arguments: Regional, _call: Call) -> Answer:
+    async def run(_arguments: Regional, _call: CallContext) -> ToolOutput:
         return Receipt(item_name="x")
 
     regional: Tool[Regional] = Tool(
         name="regional", title="", description="", group=Group.KIT, arguments=Regional, run=run
     )
-    offered = registry(ordering(), regional)
+    registry = build_registry(build_order_tool(), regional)
 
-    assert offered.header_schema("place_order") is None
-    assert offered.header_schema("nothing") is None
-    assert offered.header_schema("regional") == offered.definitions()[1]["inputSchema"]
+    assert registry.header_schema("place_order") is None
+    assert registry.header_schema("nothing") is None
+    assert registry.header_schema("regional") == registry.definitions()[1]["inputSchema"]
 
 
 @pytest.mark.feature("F169")
@@ -165,10 +168,10 @@ def test_only_arguments_that_headers_repeat_are_checked_against_headers() -> Non
         ({str(number): 1 for number in range(9)}, "and 5 more."),
     ],
 )
-async def test_bad_arguments_are_an_error_that_a_model_can_mend(
+async def test_invalid_arguments_are_an_error_that_a_model_can_correct(
     arguments: dict[str, Any], message: str
 ) -> None:
-    result = await registry(ordering()).call(call("place_order", **arguments))
+    result = await call_tool(build_registry(build_order_tool()), "place_order", **arguments)
 
     assert isinstance(result, dict)
     assert result["isError"]
@@ -179,14 +182,14 @@ async def test_bad_arguments_are_an_error_that_a_model_can_mend(
 @pytest.mark.feature("F016")
 async def test_an_unknown_tool_is_a_protocol_error() -> None:
     with pytest.raises(MCPError, match="Unknown tool: fly") as caught:
-        await registry(ordering()).call(call("fly"))
+        await call_tool(build_registry(build_order_tool()), "fly")
 
     assert caught.value.code == -32602
 
 
 @pytest.mark.feature("F162", "F178", "F179")
 @pytest.mark.parametrize(
-    ("kind", "code"),
+    ("error_type", "code"),
     [
         (errors.SecurityError, "SecurityError"),
         (errors.NotFoundError, "NotFound"),
@@ -204,10 +207,12 @@ async def test_an_unknown_tool_is_a_protocol_error() -> None:
         (errors.CancelledCallError, "Cancelled"),
     ],
 )
-async def test_a_foreseen_failure_is_a_result_with_its_code(
-    kind: type[JuntoError], code: str
+async def test_an_expected_failure_is_a_result_with_its_code(
+    error_type: type[JuntoError], code: str
 ) -> None:
-    result = await registry(failing(kind("no luck"))).call(call("place_order", itemName="x"))
+    result = await call_tool(
+        build_registry(build_failing_tool(error_type("no luck"))), "place_order", itemName="x"
+    )
 
     assert isinstance(result, dict)
     assert result["isError"]
@@ -220,10 +225,10 @@ async def test_a_foreseen_failure_is_a_result_with_its_code(
     }
 
 
-async def test_an_error_can_say_when_to_try_again_and_never_shows_a_secret() -> None:
+async def test_an_error_can_say_when_to_retry_and_never_shows_a_secret() -> None:
     error = RateLimitedError("wait, planted-secret", retryable=False, retry_after=1.5)
 
-    result = await registry(failing(error)).call(call("place_order", itemName="x"))
+    result = await call_tool(build_registry(build_failing_tool(error)), "place_order", itemName="x")
 
     assert isinstance(result, dict)
     assert result["structuredContent"] == {
@@ -234,41 +239,47 @@ async def test_an_error_can_say_when_to_try_again_and_never_shows_a_secret() -> 
     }
 
 
-async def test_a_tool_may_build_the_protocols_own_result() -> None:
+async def test_a_tool_may_return_a_protocol_result() -> None:
     own = CallToolResult(content=[TextContent(text="mine")])
 
-    async def run(_order: Order, _call: Call) -> Answer:
+    async def run(_order: Order, _call: CallContext) -> ToolOutput:
         return own
 
-    assert await registry(ordering(run)).call(call("place_order", itemName="x")) is own
+    assert await call_tool(
+        build_registry(build_order_tool(run)), "place_order", itemName="x"
+    ) == own.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 @pytest.mark.feature("F020")
-async def test_switched_off_tools_and_groups_are_neither_listed_nor_served() -> None:
-    tools = (ordering(), ordering(name="other"), ordering(name="third", group=Group.OPS))
+async def test_disabled_tools_and_groups_are_neither_listed_nor_callable() -> None:
+    tools = (
+        build_order_tool(),
+        build_order_tool(name="other"),
+        build_order_tool(name="third", group=Group.OPS),
+    )
 
-    by_name = registry(*tools, off=["other"])
-    by_group = registry(*tools, off=["kit"])
+    by_name = build_registry(*tools, disabled=["other"])
+    by_group = build_registry(*tools, disabled=["kit"])
 
     assert [tool["name"] for tool in by_name.definitions()] == ["place_order", "third"]
     assert [tool["name"] for tool in by_group.definitions()] == ["third"]
     with pytest.raises(MCPError, match="Unknown tool"):
-        await by_name.call(call("other", itemName="x"))
+        await call_tool(by_name, "other", itemName="x")
 
 
-def test_switching_off_what_does_not_exist_is_an_error() -> None:
+def test_disabling_an_unknown_tool_or_group_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match=r"no tool or group called kti.*Groups: models, "):
-        registry(ordering(), off=["kti"])
+        build_registry(build_order_tool(), disabled=["kti"])
 
 
-def test_long_lists_come_in_pages_in_a_fixed_order() -> None:
+def test_long_lists_are_paged_in_a_fixed_order() -> None:
     names = [f"tool_{number}" for number in range(7)]
-    offered = registry(*(ordering(name=name) for name in names), page=3)
+    registry = build_registry(*(build_order_tool(name=name) for name in names), page_size=3)
 
     pages = []
     cursor = None
     while True:
-        page = offered.listed(cursor)
+        page = registry.list_page(cursor)
         pages.append([tool["name"] for tool in page["tools"]])
         cursor = page.get("nextCursor")
         if cursor is None:
@@ -278,27 +289,27 @@ def test_long_lists_come_in_pages_in_a_fixed_order() -> None:
 
 
 @pytest.mark.parametrize("cursor", ["x", "after-", "after--1", "after-99", "after-²", "9" * 5000])
-def test_a_cursor_that_is_not_ours_is_refused(cursor: str) -> None:
+def test_an_unknown_cursor_is_refused(cursor: str) -> None:
     with pytest.raises(MCPError, match="Unknown cursor"):
-        registry(ordering()).listed(cursor)
+        build_registry(build_order_tool()).list_page(cursor)
 
 
 async def test_every_call_is_counted_timed_and_audited(tmp_path: Path) -> None:
     metrics = Metrics()
-    numbers = metrics.registry
-    offered = registry(ordering(), metrics=metrics)
+    samples = metrics.registry
+    registry = build_registry(build_order_tool(), metrics=metrics)
 
-    with logging_to(Sinks("error", stderr=False, directory=tmp_path), Redactor()):
-        await offered.call(call("placeOrder", itemName="private matter"))
-        await offered.call(call("place_order"))
+    with configure_logging(LogSinks("error", stderr=False, directory=tmp_path), Redactor()):
+        await call_tool(registry, "placeOrder", itemName="private matter")
+        await call_tool(registry, "place_order")
 
     def count(outcome: str) -> float | None:
-        return numbers.get_sample_value(
+        return samples.get_sample_value(
             "mcp_tool_calls_total", {"tool": "place_order", "outcome": outcome}
         )
 
     assert (count("ok"), count("ValidationError")) == (1, 1)
-    timed = numbers.get_sample_value(
+    timed = samples.get_sample_value(
         "mcp_tool_call_duration_seconds_count", {"tool": "place_order"}
     )
     assert timed == 2
@@ -314,66 +325,68 @@ async def test_every_call_is_counted_timed_and_audited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "outcome"),
+    ("error", "outcome", "message"),
     [
-        (MCPError(-32602, "x"), "ProtocolError"),
-        (ZeroDivisionError(), "Crash"),
+        (MCPError(-32602, "no such page"), "ProtocolError", "no such page"),
+        (ZeroDivisionError("a secret detail"), "Crash", "Something failed inside Junto"),
     ],
 )
-async def test_what_is_not_a_foreseen_failure_is_counted_and_let_through(
-    error: BaseException, outcome: str
+async def test_an_unexpected_failure_is_counted_and_becomes_a_protocol_error(
+    error: BaseException, outcome: str, message: str
 ) -> None:
     metrics = Metrics()
 
-    with pytest.raises(type(error)):
-        await registry(failing(error), metrics=metrics).call(call("place_order", itemName="x"))
+    with pytest.raises(MCPError, match=message):
+        await call_tool(
+            build_registry(build_failing_tool(error), metrics=metrics), "place_order", itemName="x"
+        )
 
     labels = {"tool": "place_order", "outcome": outcome}
     assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 1
 
 
-async def test_a_call_that_is_stopped_is_counted_and_stays_stopped() -> None:
+async def test_a_cancelled_call_is_counted_and_stays_cancelled() -> None:
     metrics, started = Metrics(), asyncio.Event()
 
-    async def wait(_order: Order, _call: Call) -> Answer:
+    async def wait(_order: Order, _call: CallContext) -> ToolOutput:
         started.set()
         await asyncio.Event().wait()
         raise AssertionError
 
-    offered = registry(ordering(wait), metrics=metrics)
-    running = asyncio.create_task(offered.call(call("place_order", itemName="x")))
+    registry = build_registry(build_order_tool(wait), metrics=metrics)
+    task = asyncio.create_task(call_tool(registry, "place_order", itemName="x"))
     await started.wait()
-    running.cancel()
+    task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await task
     labels = {"tool": "place_order", "outcome": "Cancelled"}
     assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 1
 
 
-async def test_unknown_tools_are_counted_as_one() -> None:
+async def test_unknown_tools_are_counted_under_one_label() -> None:
     metrics = Metrics()
 
     for name in ("fly", "swim"):
         with pytest.raises(MCPError):
-            await registry(ordering(), metrics=metrics).call(call(name))
+            await call_tool(build_registry(build_order_tool(), metrics=metrics), name)
 
     labels = {"tool": "unknown", "outcome": "ProtocolError"}
     assert metrics.registry.get_sample_value("mcp_tool_calls_total", labels) == 2
 
 
 @pytest.mark.feature("F247")
-def test_two_tools_may_not_answer_to_one_name() -> None:
-    with pytest.raises(ValueError, match="two tools answer to placeOrder"):
-        registry(ordering(), ordering(name="placeOrder"))
+def test_two_tools_cannot_share_a_name() -> None:
+    with pytest.raises(ValueError, match="two tools are called placeOrder"):
+        build_registry(build_order_tool(), build_order_tool(name="placeOrder"))
 
 
-async def test_a_result_without_a_text_of_its_own_reads_as_json() -> None:
+async def test_a_result_without_its_own_text_is_shown_as_json() -> None:
     class Plain(Result):
         some_value: int
 
     assert Plain(some_value=1).text() == '{"someValue": 1}'
 
 
-def test_a_tool_that_says_nothing_about_itself_counts_as_dangerous() -> None:
+def test_a_tool_without_hints_counts_as_dangerous() -> None:
     assert Hints() == Hints(read_only=False, destructive=True, idempotent=False, open_world=True)

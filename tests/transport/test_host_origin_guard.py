@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
-from junto.transport.gate import Gate, is_loopback
+from junto.transport.host_origin_guard import HostOriginGuard, is_loopback
 
 
-async def passed(headers: list[tuple[str, str]], **options: Any) -> int:
-    """Return the status that a request with these headers gets at a gate."""
+async def get_status(headers: list[tuple[str, str]], **options: Any) -> int:
+    """Return the status that the guard gives a request with these headers."""
     statuses: list[int] = []
 
     async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
@@ -28,12 +28,14 @@ async def passed(headers: list[tuple[str, str]], **options: Any) -> int:
         "type": "http",
         "headers": [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers],
     }
-    gate = Gate.before(app, **{"hosts": (), "origins": (), "seconds": 1, **options})
-    await gate(scope, receive, send)
+    guard = HostOriginGuard.wrap(
+        app, **{"hosts": (), "origins": (), "timeout_seconds": 1, **options}
+    )
+    await guard(scope, receive, send)
     return statuses[0]
 
 
-OUR_HOSTS = [
+LOOPBACK_HOSTS = [
     "localhost",
     "LOCALHOST:1",
     "127.0.0.1",
@@ -50,24 +52,24 @@ OTHER_HOSTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", OUR_HOSTS)
+@pytest.mark.parametrize("host", LOOPBACK_HOSTS)
 async def test_loopback_hosts_pass(host: str) -> None:
-    assert await passed([("Host", host)]) == 200
+    assert await get_status([("Host", host)]) == 200
 
 
 @pytest.mark.parametrize("host", OTHER_HOSTS)
-async def test_other_hosts_do_not(host: str) -> None:
-    assert await passed([("Host", host)]) == 421
+async def test_other_hosts_are_refused(host: str) -> None:
+    assert await get_status([("Host", host)]) == 421
 
 
-async def test_exactly_one_host_is_wanted() -> None:
-    assert await passed([]) == 421
-    assert await passed([("Host", "localhost"), ("Host", "localhost")]) == 421
+async def test_exactly_one_host_header_is_required() -> None:
+    assert await get_status([]) == 421
+    assert await get_status([("Host", "localhost"), ("Host", "localhost")]) == 421
 
 
 @pytest.mark.parametrize("origin", ["http://localhost", "http://127.0.0.1:5173", "https://[::1]:1"])
 async def test_loopback_origins_pass(origin: str) -> None:
-    assert await passed([("Host", "localhost"), ("Origin", origin)]) == 200
+    assert await get_status([("Host", "localhost"), ("Origin", origin)]) == 200
 
 
 @pytest.mark.parametrize(
@@ -78,51 +80,51 @@ async def test_loopback_origins_pass(origin: str) -> None:
         "http://localhost/ http://example.org", "http://localhost:x", "ftp://localhost",
     ],
 )  # fmt: skip
-async def test_other_origins_do_not(origin: str) -> None:
-    assert await passed([("Host", "localhost"), ("Origin", origin)]) == 403
+async def test_other_origins_are_refused(origin: str) -> None:
+    assert await get_status([("Host", "localhost"), ("Origin", origin)]) == 403
 
 
-async def test_one_bad_origin_among_two_is_enough() -> None:
+async def test_a_second_origin_header_is_refused() -> None:
     origins = [("Origin", "http://localhost"), ("Origin", "http://localhost")]
 
-    assert await passed([("Host", "localhost"), *origins]) == 403
+    assert await get_status([("Host", "localhost"), *origins]) == 403
 
 
-async def test_a_proxy_may_add_names_and_origins_of_its_own() -> None:
+async def test_configured_hosts_and_origins_pass() -> None:
     options = {"hosts": ["Junto.Example.org", "h:8"], "origins": ["https://App.example.org/"]}
 
-    assert await passed([("Host", "junto.example.org")], **options) == 200
-    assert await passed([("Host", "junto.example.org:443")], **options) == 200
-    assert await passed([("Host", "h:8")], **options) == 200
-    assert await passed([("Host", "h:9")], **options) == 421
+    assert await get_status([("Host", "junto.example.org")], **options) == 200
+    assert await get_status([("Host", "junto.example.org:443")], **options) == 200
+    assert await get_status([("Host", "h:8")], **options) == 200
+    assert await get_status([("Host", "h:9")], **options) == 421
     good = [("Host", "localhost"), ("Origin", "https://app.example.org")]
-    assert await passed(good, **options) == 200
+    assert await get_status(good, **options) == 200
     bad = [("Host", "localhost"), ("Origin", "https://other.example.org")]
-    assert await passed(bad, **options) == 403
+    assert await get_status(bad, **options) == 403
 
 
-async def test_other_kinds_of_traffic_are_not_the_gates_business() -> None:
+async def test_traffic_other_than_http_is_not_checked() -> None:
     seen = []
 
     async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
         seen.append(scope["type"])
 
-    gate = Gate.before(app, hosts=(), origins=(), seconds=1)
-    await gate({"type": "lifespan"}, None, None)  # type: ignore[arg-type]
+    guard = HostOriginGuard.wrap(app, hosts=(), origins=(), timeout_seconds=1)
+    await guard({"type": "lifespan"}, None, None)  # type: ignore[arg-type]
 
     assert seen == ["lifespan"]
 
 
 @given(st.ip_addresses())
-def test_only_addresses_of_this_machine_are_loopback(
+def test_only_loopback_addresses_are_loopback(
     address: ipaddress.IPv4Address | ipaddress.IPv6Address,
 ) -> None:
     assert is_loopback(str(address)) == address.is_loopback
 
 
 @given(st.text(string.printable, max_size=40))
-async def test_no_header_that_is_not_loopback_passes(host: str) -> None:
-    status = await passed([("Host", host)])
+async def test_no_host_header_that_is_not_loopback_passes(host: str) -> None:
+    status = await get_status([("Host", host)])
 
     name = host.rpartition(":")[0] if host.count(":") == 1 else host
     assert (status == 200) == is_loopback(name) or status == 421

@@ -14,17 +14,17 @@ import pytest
 from tests.clients import (
     ENVELOPE,
     HANDSHAKE,
-    SECONDS,
-    TOOLS,
+    TIMEOUT_SECONDS,
     Json,
     StdioClient,
-    child,
     clean_environment,
-    junto,
-    line,
+    encode_line,
+    environment_with_roots,
+    junto_command,
     notification,
     request,
-    with_files,
+    stdio_server,
+    tool_names,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -32,17 +32,17 @@ TOOLS_LIST = request(1, "tools/list")
 
 
 @contextlib.contextmanager
-def odd_server(tmp_path: Path, drain: float = 30) -> Iterator[StdioClient]:
+def misbehaving_server(tmp_path: Path, drain: float = 30) -> Iterator[StdioClient]:
     command = [
         sys.executable,
         "-W",
         "error",
         "-m",
-        "tests.transport.odd_server",
+        "tests.transport.misbehaving_server",
         "stdio",
         str(drain),
     ]
-    with child(command, clean_environment(tmp_path), ROOT, measured=True) as client:
+    with stdio_server(command, clean_environment(tmp_path), ROOT, with_coverage=True) as client:
         yield client
 
 
@@ -50,65 +50,69 @@ def call(number: int | str, name: str, **arguments: object) -> bytes:
     return request(number, "tools/call", name=name, arguments=arguments)
 
 
-def told(client: StdioClient) -> str:
+def read_stderr_line(client: StdioClient) -> str:
     assert client.process.stderr
     return client.process.stderr.readline().decode().strip()
 
 
-def piped(tmp_path: Path, data: bytes) -> "subprocess.CompletedProcess[bytes]":
+def run_with_input(tmp_path: Path, data: bytes) -> "subprocess.CompletedProcess[bytes]":
     return subprocess.run(
-        junto("mcp"),
+        junto_command("mcp"),
         input=data,
         capture_output=True,
-        env=with_files(tmp_path),
+        env=environment_with_roots(tmp_path),
         cwd=tmp_path,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
 
-def messages(output: bytes) -> list[Json]:
+def parse_messages(output: bytes) -> list[Json]:
     return [json.loads(text) for text in output.splitlines()]
 
 
 @pytest.mark.feature("F001", "F010", "F244", "F245")
-def test_a_list_of_tools_can_be_had_by_a_pipe_without_a_handshake(tmp_path: Path) -> None:
-    done = piped(tmp_path, TOOLS_LIST)
+def test_tools_can_be_listed_through_a_pipe_without_a_handshake(tmp_path: Path) -> None:
+    completed = run_with_input(tmp_path, TOOLS_LIST)
 
-    (answer,) = messages(done.stdout)
-    assert [tool["name"] for tool in answer["result"]["tools"]] == TOOLS
-    assert done.returncode == 0
-    assert done.stderr.startswith(b"No key is set, so the embedded model")
-    assert done.stderr.count(b"\n") == 1
+    (answer,) = parse_messages(completed.stdout)
+    assert [tool["name"] for tool in answer["result"]["tools"]] == tool_names()
+    assert completed.returncode == 0
+    assert completed.stderr.startswith(b"No key is set, so the embedded model")
+    assert completed.stderr.count(b"\n") == 1
 
 
-def test_the_same_with_the_envelope_of_2026(tmp_path: Path) -> None:
-    done = piped(tmp_path, request(1, "tools/list", _meta=ENVELOPE))
+def test_tools_can_be_listed_with_the_2026_envelope(tmp_path: Path) -> None:
+    completed = run_with_input(tmp_path, request(1, "tools/list", _meta=ENVELOPE))
 
-    (answer,) = messages(done.stdout)
+    (answer,) = parse_messages(completed.stdout)
     assert answer["result"]["resultType"] == "complete"
-    assert len(answer["result"]["tools"]) == len(TOOLS)
+    assert len(answer["result"]["tools"]) == len(tool_names())
 
 
 @pytest.mark.feature("F012", "F013", "F014")
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-def test_a_handshake_in_any_version_is_met(tmp_path: Path, version: str) -> None:
+def test_a_handshake_in_any_version_is_answered(tmp_path: Path, version: str) -> None:
     handshake = request(0, "initialize", **HANDSHAKE | {"protocolVersion": version})
 
-    done = piped(tmp_path, handshake + notification("notifications/initialized") + TOOLS_LIST)
+    completed = run_with_input(
+        tmp_path, handshake + notification("notifications/initialized") + TOOLS_LIST
+    )
 
-    first, second = messages(done.stdout)
+    first, second = parse_messages(completed.stdout)
     assert first["result"]["protocolVersion"] == version
     assert first["result"]["serverInfo"]["name"] == "junto"
     assert 0 < len(first["result"]["instructions"]) <= 2048
     assert {"tools", "prompts", "resources", "completions", "logging"} <= set(
         first["result"]["capabilities"]
     )
-    assert len(second["result"]["tools"]) == len(TOOLS)
+    assert len(second["result"]["tools"]) == len(tool_names())
 
 
-def test_discovery_carries_the_instructions_too(tmp_path: Path) -> None:
-    (answer,) = messages(piped(tmp_path, request(1, "server/discover", _meta=ENVELOPE)).stdout)
+def test_discovery_includes_the_instructions(tmp_path: Path) -> None:
+    (answer,) = parse_messages(
+        run_with_input(tmp_path, request(1, "server/discover", _meta=ENVELOPE)).stdout
+    )
 
     assert "list_models" in answer["result"]["instructions"]
     assert "2026-07-28" in answer["result"]["supportedVersions"]
@@ -116,7 +120,7 @@ def test_discovery_carries_the_instructions_too(tmp_path: Path) -> None:
 
 def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
     prompt = {"type": "ref/prompt", "name": "code_review"}
-    asked = [
+    requests = [
         request(1, "resources/read", uri="config://server"),
         request(2, "resources/read", uri="status://health"),
         request(3, "prompts/get", name="explain_code", arguments={"code": "pass"}),
@@ -130,7 +134,7 @@ def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
 
     answers = {
         answer["id"]: answer["result"]
-        for answer in messages(piped(tmp_path, b"".join(asked)).stdout)
+        for answer in parse_messages(run_with_input(tmp_path, b"".join(requests)).stdout)
     }
 
     config = json.loads(answers[1]["contents"][0]["text"])
@@ -149,8 +153,8 @@ def test_resources_prompts_and_completions_are_served(tmp_path: Path) -> None:
 
 
 @pytest.mark.feature("F021")
-def test_requests_run_side_by_side(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+def test_requests_run_concurrently(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(1, "slow", seconds=60) + call(2, "slow", text="quick"))
 
         answer = client.receive()
@@ -160,22 +164,22 @@ def test_requests_run_side_by_side(tmp_path: Path) -> None:
 
 
 def test_calls_already_accepted_are_answered_after_the_input_ends(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(1, "slow", seconds=0.5) + call("two", "slow", seconds=0.2))
 
         code, rest = client.finish()
 
-    assert [answer["id"] for answer in messages(rest)] == ["two", 1]
+    assert [answer["id"] for answer in parse_messages(rest)] == ["two", 1]
     assert code == 0
 
 
 def test_a_call_that_never_ends_is_not_waited_for_forever(tmp_path: Path) -> None:
-    with odd_server(tmp_path, drain=0.3) as client:
+    with misbehaving_server(tmp_path, drain=0.3) as client:
         client.send(call(1, "slow", seconds=600))
 
         code, rest = client.finish()
 
-    (answer,) = messages(rest)
+    (answer,) = parse_messages(rest)
     assert answer["error"]["message"] == "Connection closed"
     assert code == 0
 
@@ -183,46 +187,46 @@ def test_a_call_that_never_ends_is_not_waited_for_forever(tmp_path: Path) -> Non
 @pytest.mark.feature("F011")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_running_calls_finish(tmp_path: Path, number: signal.Signals) -> None:
-    with odd_server(tmp_path) as client:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(1, "slow", seconds=0.5))
-        assert told(client) == "started"
+        assert read_stderr_line(client) == "started"
 
         client.process.send_signal(number)
 
         assert client.receive()["result"]["structuredContent"] == {"said": "done"}
-        assert client.process.wait(SECONDS) == 0
+        assert client.process.wait(TIMEOUT_SECONDS) == 0
 
 
-def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+def test_a_second_signal_cancels_running_calls(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(1, "slow", seconds=600))
-        assert told(client) == "started"
+        assert read_stderr_line(client) == "started"
 
         client.process.send_signal(signal.SIGTERM)
         client.process.send_signal(signal.SIGINT)
 
-        assert "cancelled" in (told(client), told(client))
-        assert client.process.wait(SECONDS) == 0
+        assert "cancelled" in (read_stderr_line(client), read_stderr_line(client))
+        assert client.process.wait(TIMEOUT_SECONDS) == 0
 
 
 def test_a_cancelled_call_is_stopped_never_answered_and_not_waited_for(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(1, "slow", seconds=600))
-        assert told(client) == "started"
+        assert read_stderr_line(client) == "started"
         client.send(notification("notifications/cancelled", requestId=1))
-        assert told(client) == "cancelled"
+        assert read_stderr_line(client) == "cancelled"
 
         code, rest = client.finish()
 
     assert (code, rest) == (0, b"")
 
 
-def test_progress_goes_out_before_the_answer(tmp_path: Path) -> None:
-    asked = request(
+def test_progress_is_sent_before_the_answer(tmp_path: Path) -> None:
+    request_line = request(
         1, "tools/call", name="slow", arguments={"steps": 3}, _meta={"progressToken": "p"}
     )
-    with odd_server(tmp_path) as client:
-        client.send(asked)
+    with misbehaving_server(tmp_path) as client:
+        client.send(request_line)
 
         received = [client.receive() for _ in range(4)]
 
@@ -233,25 +237,27 @@ def test_progress_goes_out_before_the_answer(tmp_path: Path) -> None:
 
 @pytest.mark.feature("F002")
 def test_nothing_but_the_protocol_reaches_standard_output(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+    with misbehaving_server(tmp_path) as client:
         answer = client.ask(1, "tools/call", name="noisy", arguments={})
         _, rest = client.finish()
-        told_lines = {told(client) for _ in range(4)}
+        stderr_lines = {read_stderr_line(client) for _ in range(4)}
 
     assert answer["result"]["structuredContent"] == {"said": "noise"}
     assert rest == b""
-    # Nor does a child read the client's messages: its input is empty.
-    assert {"printed by a library", "written to descriptor 1", "child", "''"} == told_lines
+    # A child cannot read the client's messages either: its input is empty.
+    assert {"printed by a library", "written to descriptor 1", "child", "''"} == stderr_lines
 
 
 @pytest.mark.feature("F163")
-def test_a_crash_is_a_generic_line_to_the_caller_and_a_traceback_in_the_log(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+def test_a_crash_is_a_generic_error_to_the_caller_and_a_traceback_in_the_log(
+    tmp_path: Path,
+) -> None:
+    with misbehaving_server(tmp_path) as client:
         answers = [
             client.ask(1, "tools/call", name="crash", arguments={}),
             client.ask(2, "resources/read", uri="odd://broken"),
         ]
-        logged = [json.loads(told(client)) for _ in range(2)]
+        logged = [json.loads(read_stderr_line(client)) for _ in range(2)]
 
     for answer, entry in zip(answers, logged, strict=True):
         assert answer["error"]["code"] == -32603
@@ -260,11 +266,11 @@ def test_a_crash_is_a_generic_line_to_the_caller_and_a_traceback_in_the_log(tmp_
         assert "internal detail" in entry["exception"]
 
 
-def test_a_foreseen_failure_outside_of_a_tool_is_a_protocol_error_with_its_sentence(
+def test_an_expected_error_outside_a_tool_is_a_protocol_error_with_its_message(
     tmp_path: Path,
 ) -> None:
-    with odd_server(tmp_path) as client:
-        answer = client.ask(1, "resources/read", uri="odd://lost")
+    with misbehaving_server(tmp_path) as client:
+        answer = client.ask(1, "resources/read", uri="odd://missing")
 
     assert answer["error"] == {"code": -32602, "message": "It was here yesterday."}
 
@@ -292,7 +298,7 @@ GARBAGE = {
 
 
 def test_garbage_gets_an_error_and_the_next_message_an_answer(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+    with misbehaving_server(tmp_path) as client:
         for garbage, code in GARBAGE.items():
             client.send(garbage + b"\n\n  \n")
             refusal = client.receive()
@@ -303,35 +309,39 @@ def test_garbage_gets_an_error_and_the_next_message_an_answer(tmp_path: Path) ->
             assert answer == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-def test_a_thousand_garbage_lines_between_two_good_calls(tmp_path: Path) -> None:
+def test_a_thousand_garbage_lines_do_not_affect_valid_calls(tmp_path: Path) -> None:
     lines = [os.urandom(40).replace(b"\n", b" ") + b"!" for _ in range(1000)]
 
-    done = piped(tmp_path, request(1, "ping") + b"\n".join(lines) + b"\n" + request(2, "ping"))
+    completed = run_with_input(
+        tmp_path, request(1, "ping") + b"\n".join(lines) + b"\n" + request(2, "ping")
+    )
 
-    answers = messages(done.stdout)
+    answers = parse_messages(completed.stdout)
     assert [a["id"] for a in answers if "result" in a] == [1, 2]
     assert sum("error" in a for a in answers) == 1000
-    assert done.returncode == 0
+    assert completed.returncode == 0
 
 
-def test_what_is_very_deep_or_very_long_is_refused_and_the_next_call_answered(
+def test_very_deep_or_long_input_is_refused_and_the_next_call_answered(
     tmp_path: Path,
 ) -> None:
     deep = b"[" * 100_000 + b"]" * 100_000
     deeper = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 100_000
     long = call(2, "get_env", key="x" * 5 * 1024 * 1024)
 
-    done = piped(tmp_path, b"\n".join([deep, deeper, long.strip(), request(3, "ping")]))
+    completed = run_with_input(
+        tmp_path, b"\n".join([deep, deeper, long.strip(), request(3, "ping")])
+    )
 
-    answers = {answer["id"]: answer for answer in messages(done.stdout)}
+    answers = {answer["id"]: answer for answer in parse_messages(completed.stdout)}
     assert answers[None]["error"]["code"] == -32700
     assert answers[2]["result"]["isError"]
     assert answers[3]["result"] == {}
-    assert len(done.stdout) < 2000
+    assert len(completed.stdout) < 2000
 
 
-def test_an_id_that_is_in_use_is_refused_and_the_first_call_goes_on(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+def test_an_id_in_use_is_refused_and_the_first_call_continues(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(5, "slow", seconds=0.3, text="first") + call(5, "slow", text="second"))
         refusal = client.receive()
         answer = client.receive()
@@ -342,61 +352,68 @@ def test_an_id_that_is_in_use_is_refused_and_the_first_call_goes_on(tmp_path: Pa
     assert again["result"] == {}
 
 
-def test_unknown_methods_and_mistaken_parameters_are_errors(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+def test_unknown_methods_and_invalid_parameters_are_errors(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path) as client:
         unknown = client.ask(1, "no/such/method")
-        mistaken = client.ask(2, "tools/call", name=5)
-        nameless = client.ask(3, "tools/call", name="nobody")
-        listed = client.ask(4, "tools/list", cursor="what")
+        invalid = client.ask(2, "tools/call", name=5)
+        no_such_tool = client.ask(3, "tools/call", name="nobody")
+        bad_cursor = client.ask(4, "tools/list", cursor="what")
         client.send(notification("no/such/notification"))
-        client.send(line({"jsonrpc": "2.0", "id": 99, "result": {}}))
+        client.send(encode_line({"jsonrpc": "2.0", "id": 99, "result": {}}))
         alive = client.ask(5, "ping")
 
     assert unknown["error"]["code"] == -32601
     assert (
-        mistaken["error"]["code"] == nameless["error"]["code"] == listed["error"]["code"] == -32602
+        invalid["error"]["code"]
+        == no_such_tool["error"]["code"]
+        == bad_cursor["error"]["code"]
+        == -32602
     )
     assert alive["result"] == {}
 
 
-def test_a_client_that_closes_its_end_is_noticed(tmp_path: Path) -> None:
-    with odd_server(tmp_path, drain=600) as client:
+def test_the_server_exits_when_the_client_closes_its_end(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path, drain=600) as client:
         assert client.process.stdout
         client.send(call(1, "slow", text="x" * 90_000))
         client.process.stdout.close()
 
-        # Its input is still open, but there is nobody left to answer.
-        assert client.process.wait(SECONDS) == 0
+        # The input is still open, but nobody reads the answers.
+        assert client.process.wait(TIMEOUT_SECONDS) == 0
 
 
 @pytest.mark.parametrize(
     "data", [b"x\n" * 3000, b"".join(request(f"{n}-" + "y" * 200, "ping") for n in range(900))]
 )
-def test_a_client_that_never_reads_is_let_go_of_when_it_ends(tmp_path: Path, data: bytes) -> None:
-    with odd_server(tmp_path, drain=0.5) as client:
+def test_the_server_exits_at_end_of_input_although_the_client_never_reads(
+    tmp_path: Path, data: bytes
+) -> None:
+    with misbehaving_server(tmp_path, drain=0.5) as client:
         assert client.process.stdin
         client.process.stdin.write(data)
         client.process.stdin.close()
 
-        assert client.process.wait(SECONDS) == 0
+        assert client.process.wait(TIMEOUT_SECONDS) == 0
 
 
-def test_a_client_that_never_reads_is_let_go_of_at_the_second_signal(tmp_path: Path) -> None:
-    with odd_server(tmp_path, drain=600) as client:
+def test_the_server_exits_at_the_second_signal_although_the_client_never_reads(
+    tmp_path: Path,
+) -> None:
+    with misbehaving_server(tmp_path, drain=600) as client:
         client.send(b"".join(call(n, "slow", text="x" * 1000) for n in range(200)))
         client.send(call("last", "slow", seconds=600))
-        while told(client) != "started":
+        while read_stderr_line(client) != "started":
             pass
 
         client.process.send_signal(signal.SIGTERM)
         client.process.send_signal(signal.SIGINT)
 
-        assert client.process.wait(SECONDS) == 0
+        assert client.process.wait(TIMEOUT_SECONDS) == 0
 
 
 def test_too_many_calls_at_once_are_refused_one_by_one(tmp_path: Path) -> None:
-    with odd_server(tmp_path, drain=0.1) as client:
-        threading.Thread(target=_read_away, args=(client,), daemon=True).start()
+    with misbehaving_server(tmp_path, drain=0.1) as client:
+        threading.Thread(target=_drain_stderr, args=(client,), daemon=True).start()
         client.send(b"".join(call(number, "slow", seconds=600) for number in range(10_001)))
 
         refusal = client.receive()
@@ -404,26 +421,28 @@ def test_too_many_calls_at_once_are_refused_one_by_one(tmp_path: Path) -> None:
     assert (refusal["id"], refusal["error"]["code"]) == (10_000, -32603)
 
 
-def _read_away(client: StdioClient) -> None:
+def _drain_stderr(client: StdioClient) -> None:
     """Keep the server's standard error from filling up."""
     assert client.process.stderr
     for _ in client.process.stderr:
         pass
 
 
-def test_a_long_burst_of_short_calls_is_answered_whole(tmp_path: Path) -> None:
-    done = piped(tmp_path, b"".join(request(number, "ping") for number in range(3000)))
+def test_every_call_of_a_long_burst_is_answered(tmp_path: Path) -> None:
+    completed = run_with_input(
+        tmp_path, b"".join(request(number, "ping") for number in range(3000))
+    )
 
-    assert sorted(answer["id"] for answer in messages(done.stdout)) == list(range(3000))
-    assert all(answer["result"] == {} for answer in messages(done.stdout))
+    assert sorted(answer["id"] for answer in parse_messages(completed.stdout)) == list(range(3000))
+    assert all(answer["result"] == {} for answer in parse_messages(completed.stdout))
 
 
-def test_one_socket_may_be_both_input_and_output(tmp_path: Path) -> None:
+def test_one_socket_can_be_both_input_and_output(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     with (
         ours,
         subprocess.Popen(
-            junto("mcp"),
+            junto_command("mcp"),
             stdin=theirs.fileno(),
             stdout=theirs.fileno(),
             env=clean_environment(tmp_path),
@@ -431,66 +450,70 @@ def test_one_socket_may_be_both_input_and_output(tmp_path: Path) -> None:
         ) as process,
     ):
         theirs.close()
-        ours.settimeout(SECONDS)
+        ours.settimeout(TIMEOUT_SECONDS)
         ours.sendall(request(1, "ping"))
         answer = ours.recv(1000)
         ours.shutdown(socket.SHUT_WR)
 
         assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": {}}
-        assert process.wait(SECONDS) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_descriptors_are_no_reason_to_crash(tmp_path: Path, closed: str) -> None:
-    command = " ".join(["printf '%s' '", request(1, "ping").decode().strip(), "' |", *junto("mcp")])
+def test_closed_descriptors_do_not_crash_the_server(tmp_path: Path, closed: str) -> None:
+    command = " ".join(
+        ["printf '%s' '", request(1, "ping").decode().strip(), "' |", *junto_command("mcp")]
+    )
 
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", f"{command} {closed}"],
         env=clean_environment(tmp_path),
         cwd=tmp_path,
         capture_output=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
-    assert done.returncode == 0
-    assert b"Traceback" not in done.stderr
-    assert (b'"result"' in done.stdout) == (closed == "2>&-")
+    assert completed.returncode == 0
+    assert b"Traceback" not in completed.stderr
+    assert (b'"result"' in completed.stdout) == (closed == "2>&-")
 
 
-def test_a_full_disk_is_a_client_that_is_gone(tmp_path: Path) -> None:
+def test_a_full_disk_is_treated_as_a_client_that_has_left(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
-        done = subprocess.run(
-            junto("mcp"),
+        completed = subprocess.run(
+            junto_command("mcp"),
             input=request(1, "ping"),
             stdout=full,
             stderr=subprocess.PIPE,
-            env=with_files(tmp_path, ANTHROPIC_API_KEY="k"),
+            env=environment_with_roots(tmp_path, ANTHROPIC_API_KEY="k"),
             cwd=tmp_path,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
 
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (completed.returncode, completed.stderr) == (0, b"")
 
 
-def test_an_id_is_the_same_as_text_and_as_number(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
+def test_a_numeric_id_and_the_same_id_as_text_are_equal(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path) as client:
         client.send(call(7, "slow", seconds=600))
-        assert told(client) == "started"
-        twice = client.ask("7", "ping")
+        assert read_stderr_line(client) == "started"
+        duplicate = client.ask("7", "ping")
         client.send(notification("notifications/cancelled", requestId="7"))
-        assert told(client) == "cancelled"
+        assert read_stderr_line(client) == "cancelled"
 
         code, rest = client.finish()
 
-    assert twice["error"]["message"] == "This id is already in use."
+    assert duplicate["error"]["message"] == "This id is already in use."
     assert (code, rest) == (0, b"")
 
 
-def test_work_that_stops_by_itself_ends_its_call_and_no_other(tmp_path: Path) -> None:
-    with odd_server(tmp_path) as client:
-        client.send(call(1, "slow", seconds=0.3) + call(2, "stopped") + call(3, "wrong"))
+def test_a_tool_that_cancels_itself_ends_only_its_own_call(tmp_path: Path) -> None:
+    with misbehaving_server(tmp_path) as client:
+        client.send(
+            call(1, "slow", seconds=0.3) + call(2, "cancel_itself") + call(3, "return_wrong_type")
+        )
 
         answers = {answer["id"]: answer for answer in (client.receive() for _ in range(3))}
 
@@ -499,47 +522,47 @@ def test_work_that_stops_by_itself_ends_its_call_and_no_other(tmp_path: Path) ->
     assert answers[1]["result"]["structuredContent"] == {"said": "done"}
 
 
-def test_files_serve_as_input_and_output_too(tmp_path: Path) -> None:
-    asked, answered = tmp_path / "in", tmp_path / "out"
-    asked.write_bytes(request(1, "ping") + b'{"jsonrpc":"2.0","id":2,"method":"ping"}')
+def test_files_can_be_input_and_output(tmp_path: Path) -> None:
+    input_path, output_path = tmp_path / "in", tmp_path / "out"
+    input_path.write_bytes(request(1, "ping") + b'{"jsonrpc":"2.0","id":2,"method":"ping"}')
 
-    with asked.open("rb") as stdin, answered.open("wb") as stdout:
-        done = subprocess.run(
-            junto("mcp"),
+    with input_path.open("rb") as stdin, output_path.open("wb") as stdout:
+        completed = subprocess.run(
+            junto_command("mcp"),
             stdin=stdin,
             stdout=stdout,
             env=clean_environment(tmp_path),
             cwd=tmp_path,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
 
-    assert [answer["id"] for answer in messages(answered.read_bytes())] == [1, 2]
-    assert done.returncode == 0
+    assert [answer["id"] for answer in parse_messages(output_path.read_bytes())] == [1, 2]
+    assert completed.returncode == 0
 
 
-def test_no_input_at_all_ends_well(tmp_path: Path) -> None:
-    done = subprocess.run(
-        junto("mcp"),
+def test_empty_input_exits_with_zero(tmp_path: Path) -> None:
+    completed = subprocess.run(
+        junto_command("mcp"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env=clean_environment(tmp_path),
         cwd=tmp_path,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
-    assert (done.returncode, done.stdout) == (0, b"")
+    assert (completed.returncode, completed.stdout) == (0, b"")
 
 
-def test_the_pipe_is_left_as_it_was_found(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "wb") as pipe, os.fdopen(reading, "rb"):
+def test_the_pipe_is_left_in_blocking_mode(tmp_path: Path) -> None:
+    read_fd, write_fd = os.pipe()
+    with os.fdopen(write_fd, "wb") as pipe, os.fdopen(read_fd, "rb"):
         pipe.write(request(1, "ping"))
         pipe.flush()
         with subprocess.Popen(
-            junto("mcp"),
-            stdin=reading,
+            junto_command("mcp"),
+            stdin=read_fd,
             stdout=subprocess.PIPE,
             env=clean_environment(tmp_path),
             cwd=tmp_path,
@@ -547,89 +570,95 @@ def test_the_pipe_is_left_as_it_was_found(tmp_path: Path) -> None:
             assert process.stdout
             assert process.stdout.readline()
             process.terminate()
-            process.wait(SECONDS)
+            process.wait(TIMEOUT_SECONDS)
 
-        assert os.get_blocking(reading)
+        assert os.get_blocking(read_fd)
 
 
-def _open_to_the_network(pid: int) -> set[str]:
-    """Return the addresses at which a process and its children have sockets of the network."""
-    family = {pid}
+def _find_network_sockets(pid: int) -> set[str]:
+    """Return the local addresses of the network sockets of a process and its descendants."""
+    pids = {pid}
     for entry in sorted(Path("/proc").glob("[0-9]*"), key=lambda each: int(each.name)):
         with contextlib.suppress(OSError):
-            above = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            family |= {int(entry.name)} if above in family else set()
-    held = set()
-    for member in family:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            pids |= {int(entry.name)} if parent in pids else set()
+    open_files = set()
+    for owner in pids:
         with contextlib.suppress(OSError):
-            for link in Path(f"/proc/{member}/fd").iterdir():
+            for link in Path(f"/proc/{owner}/fd").iterdir():
                 with contextlib.suppress(OSError):
-                    held.add(str(link.readlink()))
+                    open_files.add(str(link.readlink()))
     found = set()
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             words = row.split()
-            if f"socket:[{words[9]}]" in held:
+            if f"socket:[{words[9]}]" in open_files:
                 found.add(words[1])
     return found
 
 
 @pytest.mark.feature("F025")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_on_stdio_nothing_is_open_to_the_network_and_whoever_started_it_is_trusted(
+def test_stdio_opens_no_network_socket_and_trusts_the_user_who_started_it(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with child(junto("mcp"), with_files(tmp_path), tmp_path, measured=True) as client:
-        # No key, no login: who can write to the pipe is who started the process.
+    with stdio_server(
+        junto_command("mcp"), environment_with_roots(tmp_path), tmp_path, with_coverage=True
+    ) as client:
+        # No key and no login: only the user who started the process can write to its pipe.
         client.ask(1, "initialize", **HANDSHAKE)
-        read = client.ask(2, "tools/call", name="read_file", arguments={"path": "notes.txt"})
+        reply = client.ask(2, "tools/call", name="read_file", arguments={"path": "notes.txt"})
         owner = Path(f"/proc/{client.process.pid}").stat().st_uid
-        open_ = _open_to_the_network(client.process.pid)
+        sockets = _find_network_sockets(client.process.pid)
         code, _ = client.finish()
 
-    assert read["result"]["content"][0]["text"] == "mine"
+    assert reply["result"]["content"][0]["text"] == "mine"
     assert owner == os.getuid()
-    assert open_ == set()
+    assert sockets == set()
     assert code == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_socket_of_the_network_would_be_found() -> None:
+def test_an_open_network_socket_would_be_found() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
-        assert any(each.endswith(f":{port:04X}") for each in _open_to_the_network(os.getpid()))
+        assert any(each.endswith(f":{port:04X}") for each in _find_network_sockets(os.getpid()))
 
 
 @pytest.mark.feature("F185")
-def test_what_is_missing_costs_what_needs_it_and_nothing_else(tmp_path: Path) -> None:
+def test_a_missing_dependency_disables_only_what_needs_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    environment = with_files(
+    environment = environment_with_roots(
         tmp_path,
         JUNTO_LOGGING_OUTPUT="both",
         JUNTO_LOGGING_DIRECTORY=str(tmp_path / "file" / "logs"),
         JUNTO_DATABASE_URL="postgresql://127.0.0.1:9/nobody?connect_timeout=2",
         JUNTO_EMBEDDED_ENABLED="false",
     )
-    with child(junto("mcp"), environment, tmp_path, measured=True) as client:
-        begun = client.ask(1, "initialize", **HANDSHAKE)
-        time = client.ask(2, "tools/call", name="current_time", arguments={})
-        asked = client.ask(3, "tools/call", name="chat", arguments={"message": "Hi"})
+    with stdio_server(junto_command("mcp"), environment, tmp_path, with_coverage=True) as client:
+        handshake = client.ask(1, "initialize", **HANDSHAKE)
+        clock = client.ask(2, "tools/call", name="current_time", arguments={})
+        chat = client.ask(3, "tools/call", name="chat", arguments={"message": "Hi"})
         code, _ = client.finish()
         assert client.process.stderr
-        told = client.process.stderr.read().decode()
+        stderr = client.process.stderr.read().decode()
     program = str(tmp_path / "no_such_program")
-    environment = with_files(tmp_path, JUNTO_AGENT_PROGRAM=program, JUNTO_EMBEDDED_ENABLED="false")
-    with child(junto("mcp"), environment, tmp_path, measured=True) as client:
-        worked = client.ask(4, "tools/call", name="claude_code_query", arguments={"prompt": "Hi"})
+    environment = environment_with_roots(
+        tmp_path, JUNTO_AGENT_PROGRAM=program, JUNTO_EMBEDDED_ENABLED="false"
+    )
+    with stdio_server(junto_command("mcp"), environment, tmp_path, with_coverage=True) as client:
+        agent_query = client.ask(
+            4, "tools/call", name="claude_code_query", arguments={"prompt": "Hi"}
+        )
         client.finish()
 
-    assert begun["result"]["serverInfo"]["name"] == "junto"
-    assert "isError" not in time["result"] or not time["result"]["isError"]
-    assert asked["result"]["isError"]
-    assert "error" in worked or worked["result"]["isError"]
+    assert handshake["result"]["serverInfo"]["name"] == "junto"
+    assert "isError" not in clock["result"] or not clock["result"]["isError"]
+    assert chat["result"]["isError"]
+    assert "error" in agent_query or agent_query["result"]["isError"]
     assert code == 0
-    assert "no log files in" in told
-    assert "There is no model to ask yet" in told
-    assert "Traceback" not in told
+    assert "no log files in" in stderr
+    assert "There is no model to ask yet" in stderr
+    assert "Traceback" not in stderr

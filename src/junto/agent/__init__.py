@@ -1,1 +1,1 @@
-"""Claude Code as a tool: live, bounded, resumable, and never an orphan."""
+"""Claude Code as a tool: streamed, limited and resumable, with no processes left behind."""

@@ -1,17 +1,17 @@
-"""What an agent is doing, in a few words for people."""
+"""Short descriptions of what an agent is doing, for status updates."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-_LONGEST = 80
+_MAX_LINE_CHARS = 80
 
-Input = Mapping[str, Any]
+ToolInput = Mapping[str, Any]
 
 
-def doings(message: Mapping[str, Any], cwd: str) -> Iterator[str]:
-    """Yield what a message says that is being done."""
+def iter_activities(message: Mapping[str, Any], cwd: str) -> Iterator[str]:
+    """Yield a description of each activity that a message reports."""
     match message:
         case {"type": "system", "subtype": "init"}:
             yield "thinking"
@@ -20,65 +20,65 @@ def doings(message: Mapping[str, Any], cwd: str) -> Iterator[str]:
         case {"type": "assistant", "message": {"content": [*blocks]}}:
             for block in blocks:
                 if block.get("type") == "tool_use":
-                    yield doing(str(block.get("name")), block.get("input") or {}, cwd)
+                    yield describe_tool_call(str(block.get("name")), block.get("input") or {}, cwd)
         case _:
             pass
 
 
-def doing(tool: str, given: Input, cwd: str) -> str:
-    """Return what the use of a tool does."""
-    say = _WORDS.get(tool)
-    return _line(say(given, cwd) if say else _other(tool))
+def describe_tool_call(tool: str, tool_input: ToolInput, cwd: str) -> str:
+    """Describe a tool call in one short line."""
+    describe = _DESCRIBERS.get(tool)
+    return _truncate_line(describe(tool_input, cwd) if describe else _describe_other(tool))
 
 
-def _file(verb: str) -> Callable[[Input, str], str]:
-    def say(given: Input, cwd: str) -> str:
-        path = str(given.get("file_path") or given.get("notebook_path") or "a file")
-        inside = path.startswith(cwd.rstrip("/") + "/")
-        return f"{verb} {os.path.relpath(path, cwd) if inside else path}"
+def _build_file_describer(verb: str) -> Callable[[ToolInput, str], str]:
+    def describe(tool_input: ToolInput, cwd: str) -> str:
+        path = str(tool_input.get("file_path") or tool_input.get("notebook_path") or "a file")
+        is_inside = path.startswith(cwd.rstrip("/") + "/")
+        return f"{verb} {os.path.relpath(path, cwd) if is_inside else path}"
 
-    return say
-
-
-def _about(verb: str, *names: str) -> Callable[[Input, str], str]:
-    def say(given: Input, _cwd: str) -> str:
-        what = next((str(given[name]) for name in names if given.get(name)), "")
-        return f"{verb} {what}".strip()
-
-    return say
+    return describe
 
 
-def _page(given: Input, _cwd: str) -> str:
+def _build_argument_describer(verb: str, *names: str) -> Callable[[ToolInput, str], str]:
+    def describe(tool_input: ToolInput, _cwd: str) -> str:
+        argument = next((str(tool_input[name]) for name in names if tool_input.get(name)), "")
+        return f"{verb} {argument}".strip()
+
+    return describe
+
+
+def _describe_fetch(tool_input: ToolInput, _cwd: str) -> str:
     try:
-        host = urlsplit(str(given.get("url", ""))).hostname
+        host = urlsplit(str(tool_input.get("url", ""))).hostname
     except ValueError:
         host = None
     return f"fetching {host or 'a page'}"
 
 
-def _other(tool: str) -> str:
+def _describe_other(tool: str) -> str:
     if tool.startswith("mcp__"):
         server, _, name = tool.removeprefix("mcp__").partition("__")
         return f"using {name} of {server}"
     return f"using {tool}"
 
 
-def _line(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+def _truncate_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_LINE_CHARS else f"{line[: _MAX_LINE_CHARS - 1]}…"
 
 
-_WORDS: dict[str, Callable[[Input, str], str]] = {
-    "Read": _file("reading"),
-    "Write": _file("writing"),
-    "Edit": _file("editing"),
-    "MultiEdit": _file("editing"),
-    "NotebookEdit": _file("editing"),
-    "Bash": _about("running", "command"),
-    "Glob": _about("looking for", "pattern"),
-    "Grep": _about("searching for", "pattern"),
-    "WebFetch": _page,
-    "WebSearch": _about("searching the web for", "query"),
-    "Task": _about("giving a helper work:", "description"),
-    "Agent": _about("giving a helper work:", "description"),
+_DESCRIBERS: dict[str, Callable[[ToolInput, str], str]] = {
+    "Read": _build_file_describer("reading"),
+    "Write": _build_file_describer("writing"),
+    "Edit": _build_file_describer("editing"),
+    "MultiEdit": _build_file_describer("editing"),
+    "NotebookEdit": _build_file_describer("editing"),
+    "Bash": _build_argument_describer("running", "command"),
+    "Glob": _build_argument_describer("looking for", "pattern"),
+    "Grep": _build_argument_describer("searching for", "pattern"),
+    "WebFetch": _describe_fetch,
+    "WebSearch": _build_argument_describer("searching the web for", "query"),
+    "Task": _build_argument_describer("giving a helper work:", "description"),
+    "Agent": _build_argument_describer("giving a helper work:", "description"),
 }

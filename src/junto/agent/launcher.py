@@ -1,4 +1,4 @@
-"""Where runs are done: a folder and a process, both with little of ours, and gone at the end."""
+"""Launches the Claude Code CLI in a scratch directory and a sandbox, and cleans up after it."""
 
 import asyncio
 import contextlib
@@ -10,218 +10,249 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from junto.agent import program
-from junto.agent.folders import Folder
-from junto.agent.options import Options
-from junto.agent.pipe import LONGEST_LINE, Pipe
-from junto.agent.program import Access, Call
-from junto.agent.sight import visible
-from junto.agent.transcripts import Mirror, lay_out
+from junto.agent import claude_cli
+from junto.agent.claude_cli import ClaudeCommand, ClaudeCredentials
+from junto.agent.filesystem import ScratchDir, list_visible_paths
+from junto.agent.options import RunOptions
+from junto.agent.sdk_adapters import (
+    MAX_LINE_BYTES,
+    MirrorSessionStore,
+    SdkTransport,
+    write_transcript,
+)
 from junto.domain.errors import ExecutionError
-from junto.domain.sessions import Line, Session, SessionStore
+from junto.domain.sessions import Session, SessionStore, TranscriptLine
+from junto.runtime.processes import ProcessSpec, run_supervised
+from junto.runtime.tasks import Stopped, run_shielded, run_until
 from junto.security.paths import Roots
-from junto.work.processes import Task, kept
-from junto.work.tasks import Stopped, surely, unless
 
-# What every program writes to, and which is nobody's.
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/shm")  # noqa: S108 - nothing of ours
-# The program may take so long to end by itself: it ends its own children first.
-_GRACE = 1.0
-_START_SECONDS = 60.0
-_PARTING_SECONDS = 3.0
+# Devices that any program may write to.
+_WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/shm")  # noqa: S108 - devices
+# Time for the CLI to exit by itself: it ends its own children first.
+_EXIT_GRACE_SECONDS = 1.0
+_START_TIMEOUT_SECONDS = 60.0
+_DISCONNECT_TIMEOUT_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Consulting:
-    """Our own tools, which the program may use: their names, and a server that has them."""
+class ExposedTools:
+    """The Junto tools that the CLI may call, and the MCP server that provides them."""
 
-    tools: tuple[str, ...]
-    server: Callable[[], Any]
+    tool_names: tuple[str, ...]
+    server: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
-    """What the program is started for."""
+class RunSpec:
+    """The options and session of one run."""
 
-    options: Options
+    options: RunOptions
     session: Session
-    # The session that it goes on with or branches off from, and what was said there.
-    resumed: str | None = None
-    lines: Sequence[Line] = ()
+    # The session to resume or fork, and its transcript.
+    resume_session_id: str | None = None
+    transcript: Sequence[TranscriptLine] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """Starts the program, and ends it with all that it started."""
+class Launcher:
+    """Starts the CLI, and ends it with all its child processes."""
 
-    program: str
+    program_path: str
     roots: Roots
-    # Asked at each start, since a login changes.
-    access: Callable[[], Access]
-    # Where runs have their folders, and what of the disk none of them may see.
-    base: Path
-    hidden: tuple[Path, ...] = ()
+    # Called at each start, since a login can change.
+    get_credentials: Callable[[], ClaudeCredentials]
+    # Parent of the scratch directories.
+    base_dir: Path
+    # Paths that no run may see.
+    hidden_paths: tuple[Path, ...] = ()
     store: SessionStore
-    clean: Callable[[str], str]
+    redact: Callable[[str], str]
     environment: Mapping[str, str]
     user: str | None = None
-    confined: bool = True
-    # Folders that it may write to besides the roots.
-    writable: tuple[str, ...] = ()
-    consulting: Consulting | None = None
-    # Starting takes a core for most of a second.
-    starting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    sandboxed: bool = True
+    # Directories that the CLI may write to besides the roots.
+    writable_paths: tuple[str, ...] = ()
+    build_exposed_tools: Callable[[], ExposedTools] | None = None
+    # Limits concurrent starts: each one occupies a core for most of a second.
+    start_semaphore: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
 
-    def folder(self, cwd: str) -> str:
-        """Return the real name of a folder to work in.
+    def resolve_cwd(self, cwd: str) -> str:
+        """Return the real path of a working directory.
 
         Raises:
-            JuntoError: it is not beneath the roots, or not there.
+            JuntoError: the directory is outside the roots or does not exist.
         """
-        with self.roots.opened(cwd, os.O_RDONLY | os.O_DIRECTORY) as fd:
+        with self.roots.open(cwd, os.O_RDONLY | os.O_DIRECTORY) as fd:
             link = Path(f"/proc/self/fd/{fd}")
             return str(link.readlink()) if link.is_symlink() else os.path.realpath(cwd)
 
     @contextlib.asynccontextmanager
-    async def started(
+    async def launch(
         self,
-        errand: Errand,
-        heard: Callable[[dict[str, Any]], None],
-        decider: Callable[[Any], Any],
+        spec: RunSpec,
+        on_message: Callable[[dict[str, Any]], None],
+        build_can_use_tool: Callable[[Any], Any],
         stop: asyncio.Event,
-    ) -> AsyncIterator[tuple[Any, Pipe]]:
-        """Lend a client of the program, which ends with the block.
+    ) -> AsyncIterator[tuple[Any, SdkTransport]]:
+        """Start the CLI for the block, and yield its connected SDK client and transport.
 
         Raises:
-            Stopped: somebody wanted it to end before it had begun.
-            ExecutionError: it did not start.
-            OSError: the machine has no room for it.
+            Stopped: `stop` was set before the client was connected.
+            ExecutionError: the CLI did not start.
+            OSError: the process could not be created.
         """
-        # Its first import takes a second, in which others are served.
+        # The first import takes a second and would block the event loop.
         sdk = await asyncio.to_thread(importlib.import_module, "claude_agent_sdk")
-        # What it would log is told to whoever gave the order.
+        # Errors that the SDK would log are reported to the caller instead.
         logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)
         async with contextlib.AsyncExitStack() as stack:
-            async with self._turn(stop):
-                scratch = await stack.enter_async_context(self._scratch())
-                await asyncio.to_thread(self._lay_out, scratch, errand, sdk)
-                process = await stack.enter_async_context(self._process(scratch, errand))
-                pipe = Pipe(process, heard)
-                options = self._sdk_options(sdk, scratch, errand, decider(sdk))
-                client = sdk.ClaudeSDKClient(options, transport=pipe)
-                stack.push_async_callback(_parted, client)
+            async with self._acquire_start_slot(stop):
+                exposed_tools = self.build_exposed_tools() if self.build_exposed_tools else None
+                scratch_dir = await stack.enter_async_context(self._open_scratch_dir())
+                await asyncio.to_thread(self._prepare_scratch_dir, scratch_dir, spec, sdk)
+                process = await stack.enter_async_context(
+                    self._spawn_process(scratch_dir, spec, exposed_tools)
+                )
+                transport = SdkTransport(process, on_message)
+                options = self._build_sdk_options(
+                    sdk, scratch_dir, spec, build_can_use_tool(sdk), exposed_tools
+                )
+                client = sdk.ClaudeSDKClient(options, transport=transport)
+                stack.push_async_callback(_disconnect, client)
                 try:
-                    async with asyncio.timeout(_START_SECONDS):
-                        await unless(stop, client.connect())
+                    async with asyncio.timeout(_START_TIMEOUT_SECONDS):
+                        await run_until(stop, client.connect())
                 except Stopped:
                     raise
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-                    said = self.clean(pipe.complaints or str(error) or "it said nothing")
-                    raise ExecutionError(f"Claude Code did not start: {said}") from None
-            yield client, pipe
+                except Exception as error:  # noqa: BLE001 - any failure is reported to the caller
+                    reason = self.redact(transport.stderr_tail or str(error) or "it said nothing")
+                    raise ExecutionError(f"Claude Code did not start: {reason}") from None
+            yield client, transport
 
     @contextlib.asynccontextmanager
-    async def _turn(self, stop: asyncio.Event) -> AsyncIterator[None]:
-        await unless(stop, self.starting.acquire())
+    async def _acquire_start_slot(self, stop: asyncio.Event) -> AsyncIterator[None]:
+        await run_until(stop, self.start_semaphore.acquire())
         try:
             yield
         finally:
-            self.starting.release()
+            self.start_semaphore.release()
 
     @contextlib.asynccontextmanager
-    async def _scratch(self) -> AsyncIterator[Path]:
-        folder = await asyncio.to_thread(Folder.made, self.base, passable=self.user is not None)
+    async def _open_scratch_dir(self) -> AsyncIterator[Path]:
+        scratch = await asyncio.to_thread(
+            ScratchDir.create, self.base_dir, traversable=self.user is not None
+        )
         try:
-            yield folder.path
+            yield scratch.path
         finally:
-            await surely(asyncio.to_thread(folder.remove))
+            await run_shielded(asyncio.to_thread(scratch.remove))
 
-    def _lay_out(self, scratch: Path, errand: Errand, sdk: Any) -> None:
-        """Put what the program needs into its folder."""
-        if errand.resumed:
-            project = (
-                scratch / "config" / "projects" / sdk.project_key_for_directory(errand.session.cwd)
+    def _prepare_scratch_dir(self, scratch_dir: Path, spec: RunSpec, sdk: Any) -> None:
+        """Write the transcript and the instructions, and hand the directory to the CLI's user."""
+        if spec.resume_session_id:
+            project_dir = (
+                scratch_dir
+                / "config"
+                / "projects"
+                / sdk.project_key_for_directory(spec.session.cwd)
             )
-            lay_out(errand.lines, errand.resumed, project)
-        if errand.options.append_system_prompt:
-            _instructions(scratch).write_text(errand.options.append_system_prompt, encoding="utf-8")
-        if user := program.user_named(self.user):
-            for path in (scratch, *scratch.rglob("*")):
+            write_transcript(spec.transcript, spec.resume_session_id, project_dir)
+        if spec.options.append_system_prompt:
+            _instructions_path(scratch_dir).write_text(
+                spec.options.append_system_prompt, encoding="utf-8"
+            )
+        if user := claude_cli.find_user(self.user):
+            for path in (scratch_dir, *scratch_dir.rglob("*")):
                 os.chown(path, user.pw_uid, user.pw_gid)
 
     @contextlib.asynccontextmanager
-    async def _process(
-        self, scratch: Path, errand: Errand
+    async def _spawn_process(
+        self, scratch_dir: Path, spec: RunSpec, exposed_tools: ExposedTools | None
     ) -> AsyncIterator[asyncio.subprocess.Process]:
-        user, access = program.user_named(self.user), self.access()
-        homes = program.homes(self.environment, user)
-        readable = await asyncio.to_thread(visible, homes, (self.base, *self.hidden))
-        roots = [str(root) for root in self.roots.folders]
-        call = Call(
-            options=errand.options,
+        user, credentials = claude_cli.find_user(self.user), self.get_credentials()
+        home_dirs = claude_cli.list_home_dirs(self.environment, user)
+        readable = await asyncio.to_thread(
+            list_visible_paths, home_dirs, (self.base_dir, *self.hidden_paths)
+        )
+        roots = [str(root) for root in self.roots.paths]
+        command = ClaudeCommand(
+            options=spec.options,
             roots=roots,
-            session=errand.session.id,
-            resumed=errand.resumed,
-            instructions=_instructions(scratch) if errand.options.append_system_prompt else None,
-            consulting=self.consulting.tools if self.consulting else (),
+            session_id=spec.session.id,
+            resume_session_id=spec.resume_session_id,
+            instructions_path=_instructions_path(scratch_dir)
+            if spec.options.append_system_prompt
+            else None,
+            exposed_tool_names=exposed_tools.tool_names if exposed_tools else (),
         )
         with (
-            self.roots.opened(errand.session.cwd, os.O_RDONLY | os.O_DIRECTORY) as directory,
-            _readable(access.secret) as secret,
+            self.roots.open(spec.session.cwd, os.O_RDONLY | os.O_DIRECTORY) as cwd_fd,
+            _open_secret_fd(credentials.secret) as secret_fd,
         ):
-            task = Task(
-                command=[self.program, *call.arguments()],
-                directory=directory,
-                environment=program.environment(self.environment, access, scratch, user),
-                secret=secret,
-                user=program.becoming(user) if user else None,
-                grace=_GRACE,
-                scratch=str(scratch),
-                confined=self.confined,
+            process_spec = ProcessSpec(
+                command=[self.program_path, *command.build_arguments()],
+                directory=cwd_fd,
+                environment=claude_cli.build_environment(
+                    self.environment, credentials, scratch_dir, user
+                ),
+                secret=secret_fd,
+                user=claude_cli.to_process_user(user) if user else None,
+                grace=_EXIT_GRACE_SECONDS,
+                scratch=str(scratch_dir),
+                confined=self.sandboxed,
                 readable=readable,
-                writable=[*roots, str(scratch), *_DEVICES, *self.writable],
+                writable=[*roots, str(scratch_dir), *_WRITABLE_DEVICES, *self.writable_paths],
             )
-            async with kept(task, spoken_to=True, longest_line=LONGEST_LINE) as process:
+            async with run_supervised(
+                process_spec, pipe_stdin=True, max_line_bytes=MAX_LINE_BYTES
+            ) as process:
                 yield process
 
-    def _sdk_options(self, sdk: Any, scratch: Path, errand: Errand, decide: Any) -> Any:
-        """Return what the SDK must know; what the program must is in its arguments."""
+    def _build_sdk_options(
+        self,
+        sdk: Any,
+        scratch_dir: Path,
+        spec: RunSpec,
+        can_use_tool: Any,
+        exposed_tools: ExposedTools | None,
+    ) -> Any:
+        """Return the SDK's own options; those of the CLI are command line arguments."""
         servers = {}
-        if self.consulting:
-            server = self.consulting.server()
+        if exposed_tools:
+            server = exposed_tools.server
             servers["junto"] = {"type": "sdk", "name": "junto", "instance": server}
         return sdk.ClaudeAgentOptions(
-            cwd=errand.session.cwd,
-            can_use_tool=decide,
+            cwd=spec.session.cwd,
+            can_use_tool=can_use_tool,
             mcp_servers=servers,
             verbatim_prompts=True,
-            session_store=Mirror(self.store),
+            session_store=MirrorSessionStore(self.store),
             session_store_flush="eager",
-            env={"CLAUDE_CONFIG_DIR": str(scratch / "config")},
+            env={"CLAUDE_CONFIG_DIR": str(scratch_dir / "config")},
         )
 
 
-async def _parted(client: Any) -> None:
-    """Let the SDK write down what it has; not for long, since nothing must keep a run alive."""
+async def _disconnect(client: Any) -> None:
+    """Let the SDK flush its messages, with a timeout so that it cannot keep a run alive."""
     with contextlib.suppress(Exception):
-        async with asyncio.timeout(_PARTING_SECONDS):
+        async with asyncio.timeout(_DISCONNECT_TIMEOUT_SECONDS):
             await client.disconnect()
 
 
-def _instructions(scratch: Path) -> Path:
-    return scratch / "instructions"
+def _instructions_path(scratch_dir: Path) -> Path:
+    return scratch_dir / "instructions"
 
 
 @contextlib.contextmanager
-def _readable(secret: str | None) -> Iterator[int]:
-    """Yield a descriptor from which the secret can be read, once."""
+def _open_secret_fd(secret: str | None) -> Iterator[int]:
+    """Yield a descriptor from which the secret can be read once, or -1 without a secret."""
     if secret is None:
         yield -1
         return
-    read, write = os.pipe()
-    os.write(write, secret.encode())
-    os.close(write)
+    read_fd, write_fd = os.pipe()
+    os.write(write_fd, secret.encode())
+    os.close(write_fd)
     try:
-        yield read
+        yield read_fd
     finally:
-        os.close(read)
+        os.close(read_fd)

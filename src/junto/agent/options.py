@@ -1,4 +1,4 @@
-"""What a run may do: the operator's defaults, and of a caller's wishes those that are open."""
+"""The options of a run: the operator's defaults, with the overrides that callers may make."""
 
 import os
 import re
@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from junto.domain.errors import InvalidInputError, PermissionDeniedError
-from junto.settings.choices import AgentOption, PermissionMode
+from junto.settings.enums import AgentOption, PermissionMode
 
-# Every tool that people know by name; a rule may follow, as in `Bash(git *)`.
-_TOOLS = """
+# Known tools; a rule may follow the name, as in `Bash(git *)`.
+_TOOL_NAMES = """
 Agent Bash BashOutput Edit ExitPlanMode Glob Grep KillShell ListMcpResources LS Monitor MultiEdit
 NotebookEdit Read ReadMcpResource SendMessage Skill SlashCommand Task TaskStop TodoWrite ToolSearch
 WebFetch WebSearch Workflow Write
 """
-_SPELT = {name.lower(): name for name in _TOOLS.split()}
-_TOOL = re.compile(r"([A-Za-z]\w*)(\([^\x00-\x1f,()]{1,500}\))?")
-_MODEL = re.compile(r"[A-Za-z0-9][\w.:@/\[\]-]{0,199}")
-_WIDER = (
+_CANONICAL_TOOL_NAMES = {name.lower(): name for name in _TOOL_NAMES.split()}
+_TOOL_PATTERN = re.compile(r"([A-Za-z]\w*)(\([^\x00-\x1f,()]{1,500}\))?")
+_MODEL_PATTERN = re.compile(r"[A-Za-z0-9][\w.:@/\[\]-]{0,199}")
+_MODES_BY_PERMISSIVENESS = (
     PermissionMode.PLAN,
     PermissionMode.DEFAULT,
     PermissionMode.ACCEPT_EDITS,
@@ -27,8 +27,8 @@ _WIDER = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How a run is done, and how far it may go."""
+class RunOptions:
+    """The options and limits of a run."""
 
     cwd: str = "."
     model: str | None = None
@@ -39,117 +39,120 @@ class Options:
     disallowed_tools: tuple[str, ...] = ()
     max_messages: int = 100
     include_system_messages: bool = True
-    seconds: float = 300.0
+    timeout_seconds: float = 300.0
     max_budget_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """What the operator has decided: the defaults, and what a caller may change."""
+class RunPolicy:
+    """The operator's defaults, and what callers may override."""
 
-    defaults: Options
-    open: frozenset[AgentOption]
-    bypass: bool = False
-    # Whether somebody else is there to run it, where root may not.
-    other_user: bool = False
-    # Models by the names that the operator gave them.
-    models: Mapping[str, str]
+    defaults: RunOptions
+    overridable: frozenset[AgentOption]
+    allow_bypass: bool = False
+    # Whether runs have a user of their own: Claude Code does not bypass permissions as root.
+    has_other_user: bool = False
+    # Model names by the operator's aliases.
+    model_aliases: Mapping[str, str]
 
-    def options(self, wishes: Mapping[AgentOption, Any]) -> Options:
-        """Return the defaults with these wishes.
+    def resolve_options(self, overrides: Mapping[AgentOption, Any]) -> RunOptions:
+        """Return the defaults with a caller's overrides applied.
 
         Raises:
-            PermissionDeniedError: one of them is the operator's to decide.
-            InvalidInputError: one of them makes no sense.
+            PermissionDeniedError: the operator does not allow an override.
+            InvalidInputError: an override is invalid.
         """
-        for name in wishes:
-            # Some tools may be named in any case: those that are allowed already.
-            if name not in self.open and name is not AgentOption.ALLOWED_TOOLS:
+        for name in overrides:
+            # ALLOWED_TOOLS is checked later: naming tools that are already allowed is fine.
+            if name not in self.overridable and name is not AgentOption.ALLOWED_TOOLS:
                 raise PermissionDeniedError(
                     f"{name} is not for a caller to set here; the operator opens it with "
                     "agent.overrides."
                 )
-        chosen = replace(self.defaults, **_fields(wishes))
-        self._check_mode(chosen.permission_mode)
-        self._check_limits(chosen)
+        options = replace(self.defaults, **_to_option_fields(overrides))
+        self._check_mode(options.permission_mode)
+        self._check_limits(options)
         return replace(
-            chosen,
-            model=self._model(chosen.model),
-            allowed_tools=self._allowed(chosen.allowed_tools),
-            disallowed_tools=tool_names(
-                (*self.defaults.disallowed_tools, *chosen.disallowed_tools)
+            options,
+            model=self._resolve_model(options.model),
+            allowed_tools=self._resolve_allowed_tools(options.allowed_tools),
+            disallowed_tools=normalize_tool_names(
+                (*self.defaults.disallowed_tools, *options.disallowed_tools)
             ),
         )
 
     def _check_mode(self, mode: PermissionMode) -> None:
-        widest = self.defaults.permission_mode
-        if not self.bypass and _WIDER.index(mode) > _WIDER.index(widest):
+        max_mode = self.defaults.permission_mode
+        if not self.allow_bypass and _MODES_BY_PERMISSIVENESS.index(
+            mode
+        ) > _MODES_BY_PERMISSIVENESS.index(max_mode):
             setting = "allow_bypass" if mode is PermissionMode.BYPASS else "permission_mode"
             raise PermissionDeniedError(
-                f"permissionMode {mode} goes further than {widest}, which is as far as the "
+                f"permissionMode {mode} goes further than {max_mode}, which is as far as the "
                 f"operator lets it go (agent.{setting})."
             )
-        if mode is PermissionMode.BYPASS and os.geteuid() == 0 and not self.other_user:
+        if mode is PermissionMode.BYPASS and os.geteuid() == 0 and not self.has_other_user:
             raise PermissionDeniedError(
                 "Claude Code does not bypass permissions as root. The operator can name another "
                 "user for it (agent.user)."
             )
 
-    def _check_limits(self, chosen: Options) -> None:
-        most, dollars = self.defaults.seconds, self.defaults.max_budget_usd
-        if chosen.seconds > most:
+    def _check_limits(self, options: RunOptions) -> None:
+        max_seconds, max_dollars = self.defaults.timeout_seconds, self.defaults.max_budget_usd
+        if options.timeout_seconds > max_seconds:
             raise InvalidInputError(
-                f"timeoutMs: a run may take {most * 1000:.0f} ms at the most (agent.time_limit)."
+                f"timeoutMs: a run may take {max_seconds * 1000:.0f} ms at the most "
+                "(agent.time_limit)."
             )
-        if dollars is not None and (chosen.max_budget_usd or 0) > dollars:
+        if max_dollars is not None and (options.max_budget_usd or 0) > max_dollars:
             raise InvalidInputError(
-                f"maxBudgetUsd: a run may cost {dollars:g} at the most (agent.max_budget)."
+                f"maxBudgetUsd: a run may cost {max_dollars:g} at the most (agent.max_budget)."
             )
 
-    def _model(self, name: str | None) -> str | None:
+    def _resolve_model(self, name: str | None) -> str | None:
         if name is None:
             return None
-        if not _MODEL.fullmatch(name):
+        if not _MODEL_PATTERN.fullmatch(name):
             raise InvalidInputError("model: this is no model's name.")
-        return self.models.get(name, name)
+        return self.model_aliases.get(name, name)
 
-    def _allowed(self, names: Sequence[str]) -> tuple[str, ...]:
-        allowed = tool_names(names)
-        more = set(allowed) - set(tool_names(self.defaults.allowed_tools))
-        if more and AgentOption.ALLOWED_TOOLS not in self.open:
+    def _resolve_allowed_tools(self, names: Sequence[str]) -> tuple[str, ...]:
+        allowed = normalize_tool_names(names)
+        extra = set(allowed) - set(normalize_tool_names(self.defaults.allowed_tools))
+        if extra and AgentOption.ALLOWED_TOOLS not in self.overridable:
             raise PermissionDeniedError(
-                f"allowedTools: {', '.join(sorted(more))} is more than the operator allows; "
+                f"allowedTools: {', '.join(sorted(extra))} is more than the operator allows; "
                 "agent.allowed_tools names what may be used without asking, and agent.overrides "
                 "can leave that to callers."
             )
         return allowed
 
 
-def _fields(wishes: Mapping[AgentOption, Any]) -> dict[str, Any]:
-    fields = {_snake(name): value for name, value in wishes.items()}
+def _to_option_fields(overrides: Mapping[AgentOption, Any]) -> dict[str, Any]:
+    fields = {_to_snake_case(name): value for name, value in overrides.items()}
     if (milliseconds := fields.pop("timeout_ms", None)) is not None:
-        fields["seconds"] = milliseconds / 1000
+        fields["timeout_seconds"] = milliseconds / 1000
     return fields
 
 
-def _snake(name: str) -> str:
+def _to_snake_case(name: str) -> str:
     return re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)
 
 
-def tool_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of tools as Claude Code spells them, each once.
+def normalize_tool_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return tool names as Claude Code spells them, without duplicates.
 
     Raises:
-        InvalidInputError: one of them is no name of a tool.
+        InvalidInputError: a name is not a valid tool name.
     """
-    return tuple(dict.fromkeys(_spelt(name) for name in names))
+    return tuple(dict.fromkeys(_normalize_tool_name(name) for name in names))
 
 
-def _spelt(name: str) -> str:
-    match = _TOOL.fullmatch(name.strip())
+def _normalize_tool_name(name: str) -> str:
+    match = _TOOL_PATTERN.fullmatch(name.strip())
     if match is None:
         raise InvalidInputError(
             f"{name[:80]!r} is no name of a tool; Read, Bash and Bash(git *) are examples."
         )
     tool, rule = match[1], match[2] or ""
-    return _SPELT.get(tool.lower(), tool) + rule
+    return _CANONICAL_TOOL_NAMES.get(tool.lower(), tool) + rule

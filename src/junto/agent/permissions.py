@@ -1,4 +1,4 @@
-"""What an agent may not do by itself: somebody is asked where somebody can be, or it is denied."""
+"""Permission prompts: asks the user about tool calls that the CLI's rules leave open."""
 
 import json
 import re
@@ -7,69 +7,71 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from junto.agent.course import Course, shortened
-from junto.agent.run import Permission, Voice
-from junto.agent.summaries import doing
+from junto.agent.activity import describe_tool_call
+from junto.agent.run import Permission, RunListener
+from junto.agent.run_state import RunState, redact_and_truncate
 
-# What is longer is shown with its beginning and its end.
-_LONGEST = 2000
-_GAPS = re.compile(r"[ \t]{9,}|(?:\\[nrt]){5,}")
-_NOBODY = (
+# Of longer inputs, only the start and the end are shown.
+_MAX_INPUT_CHARS = 2000
+_WHITESPACE_RUNS = re.compile(r"[ \t]{9,}|(?:\\[nrt]){5,}")
+_UNAVAILABLE_MESSAGE = (
     "Not allowed: this needs a permission, and nobody can be asked here. Do it another way, or say "
     "what the operator must allow (agent.allowed_tools)."
 )
 
 
 @dataclass(eq=False, slots=True)
-class Gate:
-    """Decides what the program's own rules leave open."""
+class PermissionPrompt:
+    """Decides on tool calls by asking the user; they are denied if nobody can be asked."""
 
-    voice: Voice
-    course: Course
+    listener: RunListener
+    state: RunState
     cwd: str
-    clean: Callable[[str], str]
-    _always: set[str] = field(default_factory=set, init=False)
+    redact: Callable[[str], str]
+    _always_allowed: set[str] = field(default_factory=set, init=False)
 
-    def decider(self, sdk: Any) -> Callable[[str, Mapping[str, Any], Any], Any]:
-        """Return the function that the SDK asks."""
+    def build_can_use_tool(self, sdk: Any) -> Callable[[str, Mapping[str, Any], Any], Any]:
+        """Return the `can_use_tool` callback for the SDK."""
 
-        async def decide(tool: str, given: Mapping[str, Any], _context: Any) -> Any:
-            match await self.decided(tool, given):
+        async def can_use_tool(tool: str, tool_input: Mapping[str, Any], _context: Any) -> Any:
+            match await self.decide(tool, tool_input):
                 case Permission.ONCE | Permission.ALWAYS:
                     return sdk.PermissionResultAllow()
-                case Permission.NOBODY:
-                    return sdk.PermissionResultDeny(message=_NOBODY)
+                case Permission.UNAVAILABLE:
+                    return sdk.PermissionResultDeny(message=_UNAVAILABLE_MESSAGE)
                 case Permission.DENIED:
                     return sdk.PermissionResultDeny(message="The user does not allow this.")
 
-        return decide
+        return can_use_tool
 
-    async def decided(self, tool: str, given: Mapping[str, Any]) -> Permission:
-        """Return whether a tool may be used in this way."""
-        if tool in self._always:
+    async def decide(self, tool: str, tool_input: Mapping[str, Any]) -> Permission:
+        """Return whether a tool call is allowed."""
+        if tool in self._always_allowed:
             return Permission.ALWAYS
-        told = shortened(given, self.clean)
-        what = doing(tool, told, self.cwd)
-        answer = await self.voice.permits(question(tool, told, self.cwd))
+        redacted = redact_and_truncate(tool_input, self.redact)
+        description = describe_tool_call(tool, redacted, self.cwd)
+        answer = await self.listener.ask_permission(format_question(tool, redacted, self.cwd))
         if answer is Permission.ALWAYS:
-            self._always.add(tool)
-        if answer in (Permission.DENIED, Permission.NOBODY):
-            self.course.denied.append(what)
-            self.voice.notes(f"not allowed: {what}")
+            self._always_allowed.add(tool)
+        if answer in (Permission.DENIED, Permission.UNAVAILABLE):
+            self.state.denied.append(description)
+            self.listener.on_status(f"not allowed: {description}")
         return answer
 
 
-def question(tool: str, given: Mapping[str, Any], cwd: str) -> str:
-    """Return what somebody must know to decide, with nothing hidden in it."""
-    whole = json.dumps(dict(given), ensure_ascii=False, indent=2)
-    plain = _GAPS.sub(lambda gap: f" …({len(gap[0])} blanks)… ", "".join(map(_visible, whole)))
-    if len(plain) > _LONGEST:
-        half = _LONGEST // 2
-        plain = f"{plain[:half]}\n… ({len(plain) - 2 * half:,} characters) …\n{plain[-half:]}"
-    return f"Claude Code wants to use {tool} in {cwd}:\n{plain}"
+def format_question(tool: str, tool_input: Mapping[str, Any], cwd: str) -> str:
+    """Format a tool call for the user, with invisible characters and long gaps made visible."""
+    raw = json.dumps(dict(tool_input), ensure_ascii=False, indent=2)
+    text = _WHITESPACE_RUNS.sub(
+        lambda match: f" …({len(match[0])} blanks)… ", "".join(map(_escape_invisible, raw))
+    )
+    if len(text) > _MAX_INPUT_CHARS:
+        half = _MAX_INPUT_CHARS // 2
+        text = f"{text[:half]}\n… ({len(text) - 2 * half:,} characters) …\n{text[-half:]}"
+    return f"Claude Code wants to use {tool} in {cwd}:\n{text}"
 
 
-def _visible(character: str) -> str:
-    """Return a character, or its number if it is one that changes how others are shown."""
-    hidden = unicodedata.category(character).startswith("C") and character != "\n"
-    return f"\\u{ord(character):04x}" if hidden else character
+def _escape_invisible(character: str) -> str:
+    """Escape a control or format character, which could change how the text is displayed."""
+    is_invisible = unicodedata.category(character).startswith("C") and character != "\n"
+    return f"\\u{ord(character):04x}" if is_invisible else character

@@ -1,10 +1,11 @@
-"""What comes of a run: the bundle that a caller gets, and the failures that carry it."""
+"""The result of a run as callers see it, and the errors of failed runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from junto.agent.course import Course, number
+from junto.agent.run_state import RunState, parse_count
+from junto.domain.completions import Usage
 from junto.domain.errors import (
     AuthenticationError,
     BudgetExceededError,
@@ -15,39 +16,49 @@ from junto.domain.errors import (
     NotFoundError,
     RateLimitedError,
 )
-from junto.domain.questions import Usage
 
-_REFUSED = (401, 403)
-_TOO_MANY, _OVERLOADED, _NOT_FOUND = 429, 529, 404
-_SERVER_FAULTS = 500
-_NOT_SAID = "Claude Code ended without an answer."
-# How the program says that it never reached its model.
-_UNREACHED = ("Connection error", "Unable to connect", "ECONNREFUSED", "fetch failed", "timed out")
-_NO_KEY = ("Invalid API key", "Please run /login", "authentication_error", "Not logged in")
+_AUTH_STATUSES = (401, 403)
+_STATUS_TOO_MANY_REQUESTS, _STATUS_OVERLOADED, _STATUS_NOT_FOUND = 429, 529, 404
+_MIN_SERVER_ERROR_STATUS = 500
+_NO_ANSWER_MESSAGE = "Claude Code ended without an answer."
+# Phrases in the CLI's error messages when it cannot reach its model.
+_NETWORK_ERROR_PHRASES = (
+    "Connection error",
+    "Unable to connect",
+    "ECONNREFUSED",
+    "fetch failed",
+    "timed out",
+)
+_AUTH_ERROR_PHRASES = (
+    "Invalid API key",
+    "Please run /login",
+    "authentication_error",
+    "Not logged in",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bundle:
-    """What a run said and did, how long it took, and what it used."""
+class RunResult:
+    """The messages, duration, usage and outcome of a run."""
 
     session_id: str
     messages: tuple[Mapping[str, Any], ...]
     message_count: int
     truncated: bool
-    seconds: float
+    duration_seconds: float
     usage: Mapping[str, Any]
     summary: str
     success: bool
     denied: tuple[str, ...] = ()
 
-    def facts(self, error: str | None = None) -> dict[str, Any]:
-        """Return it as a caller sees it."""
+    def to_dict(self, error: str | None = None) -> dict[str, Any]:
+        """Return the JSON object that callers get."""
         return {
             "sessionId": self.session_id,
             "messages": list(self.messages),
             "messageCount": self.message_count,
             "truncated": self.truncated,
-            "executionTime": round(self.seconds * 1000),
+            "executionTime": round(self.duration_seconds * 1000),
             "usage": dict(self.usage),
             "result": {
                 "success": self.success and error is None,
@@ -59,65 +70,68 @@ class Bundle:
 
     @property
     def turns(self) -> int:
-        """Return how often its model was asked."""
+        """The number of model calls."""
         return int(self.usage.get("turns", 0))
 
     @property
-    def tokens(self) -> Usage:
-        """Return what went in and came out; what the program tells apart is part of the whole."""
-        sent = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
+    def token_usage(self) -> Usage:
+        """The token counts; input includes tokens read from and written to the cache."""
+        input_fields = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
         return Usage(
-            input_tokens=sum(self.usage.get(name, 0) for name in sent),
+            input_tokens=sum(self.usage.get(name, 0) for name in input_fields),
             output_tokens=self.usage.get("outputTokens", 0),
         )
 
     @property
-    def cost(self) -> float | None:
-        """Return what the run cost in US dollars, if anybody knows."""
+    def cost_usd(self) -> float | None:
+        """The cost of the run in US dollars, if known."""
         return self.usage.get("costUsd")
 
 
-def bundle(course: Course, session: str, seconds: float) -> Bundle:
-    """Return what came of a run so far."""
-    result = course.result or {}
-    return Bundle(
-        session_id=session,
-        messages=course.messages,
-        message_count=course.count,
-        truncated=course.count > len(course.messages),
-        seconds=seconds,
-        usage=_usage(course),
+def build_result(state: RunState, session_id: str, duration_seconds: float) -> RunResult:
+    """Build the result from the current state of a run."""
+    result = state.last_result or {}
+    return RunResult(
+        session_id=session_id,
+        messages=state.messages,
+        message_count=state.message_count,
+        truncated=state.message_count > len(state.messages),
+        duration_seconds=duration_seconds,
+        usage=_sum_usage(state),
         summary=str(result.get("result") or ""),
         success=bool(result) and not result.get("is_error"),
-        denied=tuple(course.denied),
+        denied=tuple(state.denied),
     )
 
 
-def _usage(course: Course) -> dict[str, Any]:
-    """Return what was used in this run: the program counts from its start, not its session's."""
-    if not course.result:
+def _sum_usage(state: RunState) -> dict[str, Any]:
+    """Return the usage of this run: the CLI counts from its own start, not the session's."""
+    if not state.last_result:
         return {}
-    models = course.result.get("modelUsage")
-    used = [each for each in models.values() if isinstance(each, dict)] if models else []
-    names = {
+    models = state.last_result.get("modelUsage")
+    model_usages = [each for each in models.values() if isinstance(each, dict)] if models else []
+    cli_names = {
         "inputTokens": "inputTokens",
         "outputTokens": "outputTokens",
         "cacheReadTokens": "cacheReadInputTokens",
         "cacheWriteTokens": "cacheCreationInputTokens",
     }
     usage: dict[str, Any] = {
-        ours: sum(number(each.get(theirs)) for each in used) for ours, theirs in names.items()
+        ours: sum(parse_count(each.get(theirs)) for each in model_usages)
+        for ours, theirs in cli_names.items()
     }
-    usage["turns"] = course.turns
-    cost = course.result.get("total_cost_usd")
+    usage["turns"] = state.turn_count
+    cost = state.last_result.get("total_cost_usd")
     return usage | {"costUsd": round(cost, 6)} if isinstance(cost, int | float) else usage
 
 
-def failure(result: Mapping[str, Any], complaints: str) -> JuntoError | None:
-    """Return why a run did not do what it was asked, if it did not."""
+def build_result_error(result: Mapping[str, Any], stderr_tail: str) -> JuntoError | None:
+    """Return the error of a failed run, or None if the run succeeded."""
     if result and not result.get("is_error") and result.get("subtype") == "success":
         return None
-    said = _said(result) or complaints.strip().rpartition("\n")[2] or _NOT_SAID
+    message = (
+        _extract_message(result) or stderr_tail.strip().rpartition("\n")[2] or _NO_ANSWER_MESSAGE
+    )
     match result.get("subtype"):
         case "error_max_turns":
             return ExecutionError(
@@ -129,29 +143,31 @@ def failure(result: Mapping[str, Any], complaints: str) -> JuntoError | None:
                 "It cost as much as it may (maxBudgetUsd) and was not done. Call again with its "
                 "sessionId to go on."
             )
-    return _by_status(result.get("api_error_status"), said)
+    return _build_status_error(result.get("api_error_status"), message)
 
 
-def _by_status(status: Any, said: str) -> JuntoError:
-    if status in _REFUSED or any(words in said for words in _NO_KEY):
+def _build_status_error(status: Any, message: str) -> JuntoError:
+    if status in _AUTH_STATUSES or any(phrase in message for phrase in _AUTH_ERROR_PHRASES):
         return AuthenticationError(
-            f"Claude Code's key was not accepted ({said}). Check ANTHROPIC_API_KEY "
+            f"Claude Code's key was not accepted ({message}). Check ANTHROPIC_API_KEY "
             "(providers.anthropic.api_key), then start Junto again."
         )
-    if status in (_TOO_MANY, _OVERLOADED):
-        return RateLimitedError(f"Claude Code's model has no room now: {said} Try again later.")
-    if status == _NOT_FOUND:
+    if status in (_STATUS_TOO_MANY_REQUESTS, _STATUS_OVERLOADED):
+        return RateLimitedError(f"Claude Code's model has no room now: {message} Try again later.")
+    if status == _STATUS_NOT_FOUND:
         return NotFoundError(
-            f"Claude Code's model was not found ({said}). Leave `model` out, or name another."
+            f"Claude Code's model was not found ({message}). Leave `model` out, or name another."
         )
-    if (status or 0) >= _SERVER_FAULTS or any(words in said for words in _UNREACHED):
-        return NetworkError(f"Claude Code did not reach its model: {said} Try again later.")
-    if "too long" in said:
-        return ContextOverflowError(f"{said} Start a new session.")
-    return ExecutionError(f"Claude Code failed: {said}")
+    if (status or 0) >= _MIN_SERVER_ERROR_STATUS or any(
+        phrase in message for phrase in _NETWORK_ERROR_PHRASES
+    ):
+        return NetworkError(f"Claude Code did not reach its model: {message} Try again later.")
+    if "too long" in message:
+        return ContextOverflowError(f"{message} Start a new session.")
+    return ExecutionError(f"Claude Code failed: {message}")
 
 
-def _said(result: Mapping[str, Any]) -> str:
+def _extract_message(result: Mapping[str, Any]) -> str:
     errors = result.get("errors") or []
     if errors:
         return "; ".join(str(each) for each in errors)

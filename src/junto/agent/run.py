@@ -1,4 +1,4 @@
-"""One run: the order goes in, what the program says goes out, and it ends when it should."""
+"""One run: sends the request to Claude Code, forwards its messages and stops it on demand."""
 
 import asyncio
 import contextlib
@@ -9,211 +9,219 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from junto.agent.course import Course, Message, texts
-from junto.agent.summaries import doings
+from junto.agent.activity import iter_activities
+from junto.agent.run_state import ClaudeMessage, RunState, extract_text
 from junto.domain.errors import JuntoError
 from junto.domain.sessions import Session
-from junto.work.tasks import Stopped, begun, beside, unless
+from junto.runtime.tasks import Stopped, background_task, run_until, spawn
 
-# How long the program may take to say how it was interrupted.
-_INTERRUPT_SECONDS = 2.0
-# So many failures in a row, with no message between them, are an end.
-_MOST_BARREN = 100
+# Time for the CLI to report its usage after an interrupt.
+_INTERRUPT_TIMEOUT_SECONDS = 2.0
+# Consecutive reads without a message after which the stream counts as ended.
+_MAX_EMPTY_READS = 100
 
-Content = list[dict[str, Any]]
+ContentBlocks = list[dict[str, Any]]
 
 
 class Permission(StrEnum):
-    """What whoever was asked has said."""
+    """The answer to a permission question."""
 
     ONCE = "once"
     ALWAYS = "always"
     DENIED = "denied"
-    NOBODY = "nobody"  # could be asked
+    UNAVAILABLE = "nobody"  # no client can be asked
 
 
-class Ending(StrEnum):
-    """Why a run is over."""
+class EndReason(StrEnum):
+    """Why a run ended."""
 
-    DONE = "done"
-    STOPPED = "stopped"
-    LATE = "late"
-    TAKEN = "taken"  # by another server, which has the session now
+    COMPLETED = "done"
+    CANCELLED = "stopped"
+    TIMED_OUT = "late"
+    LEASE_LOST = "taken"  # another server leases the session now
 
 
 @dataclass(eq=False, slots=True)
-class Curfew:
-    """Whether a run must end now, and why; the first reason counts."""
+class StopRequest:
+    """A request to stop a run; only the first reason is kept."""
 
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
-    ending: Ending = Ending.DONE
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    reason: EndReason = EndReason.COMPLETED
 
-    def falls(self, ending: Ending) -> None:
-        """Have the run end."""
-        if not self.stop.is_set():
-            self.ending = ending
-            self.stop.set()
+    def trigger(self, reason: EndReason) -> None:
+        """Request the stop."""
+        if not self.event.is_set():
+            self.reason = reason
+            self.event.set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What somebody wants done, and in which session."""
+class AgentRequest:
+    """A request to the agent, and the session to run it in."""
 
     owner: str
-    content: Content
-    session: str | None = None
+    content: ContentBlocks
+    session_id: str | None = None
     fork: bool = False
-    # Whether it says itself where to work.
-    moves: bool = False
+    # Whether the caller names the working directory.
+    overrides_cwd: bool = False
 
 
-class Voice(Protocol):
-    """The way back to whoever gave the order."""
+class RunListener(Protocol):
+    """The callbacks through which a run talks to its caller."""
 
-    def notes(self, note: str) -> None:
-        """Say what is being done."""
+    def on_status(self, status: str) -> None:
+        """Report the current activity."""
         ...
 
-    def says(self, words: str) -> None:
-        """Pass on what the agent says."""
+    def on_text(self, text: str) -> None:
+        """Report a piece of the agent's answer."""
         ...
 
-    def tells(self, facts: Mapping[str, Any]) -> None:
-        """Pass on a message, whole."""
+    def on_message(self, message: Mapping[str, Any]) -> None:
+        """Forward a complete message."""
         ...
 
-    def uses(self, usage: Mapping[str, Any]) -> None:
-        """Say what it took so far."""
+    def on_usage(self, usage: Mapping[str, Any]) -> None:
+        """Report the usage so far."""
         ...
 
-    def keeps(self, facts: Mapping[str, Any]) -> None:
-        """Keep what there is of a run that was stopped."""
+    def on_partial(self, result: Mapping[str, Any]) -> None:
+        """Save the partial result of a stopped run."""
         ...
 
-    async def permits(self, question: str, /) -> Permission:
-        """Ask whether something may be done."""
+    async def ask_permission(self, question: str, /) -> Permission:
+        """Ask the user for permission."""
         ...
 
-    def listens(self, take: Callable[[str], None] | None) -> None:
-        """Take further messages for the agent, or none any more."""
+    def set_inbox(self, inbox: Callable[[str], None] | None) -> None:
+        """Set the callback for further user messages; None accepts no more."""
         ...
 
 
-class Client(Protocol):
-    """What of the SDK's client a run needs."""
+class SdkClient(Protocol):
+    """The part of the SDK's client that a run uses."""
 
     async def query(self, prompt: AsyncIterator[dict[str, Any]]) -> None:
-        """Send messages of the user."""
+        """Send user messages."""
         ...
 
     def receive_messages(self) -> AsyncIterator[Any]:
-        """Yield messages until the program ends."""
+        """Yield messages until the CLI exits."""
         ...
 
     async def interrupt(self) -> None:
-        """Have it stop what it does."""
+        """Interrupt the current turn."""
         ...
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Run:
-    """Drives the program through one order."""
+    """Drives the CLI through one request."""
 
-    content: Content
-    course: Course
-    voice: Voice
+    content: ContentBlocks
+    state: RunState
+    listener: RunListener
     session: Session
-    _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _ended: bool = field(default=False, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _has_ended: bool = field(default=False, init=False)
 
-    def hears(self, message: Message) -> None:
-        """Pass on what the program says."""
-        told = self.course.hears(message)
-        if told is not None:
-            self._tell(told)
-            if words := texts(told):
-                self.voice.says(f"{words}\n")
-            for note in doings(told, self.session.cwd):
-                self.voice.notes(note)
-        self._news.set()
+    def on_message(self, message: ClaudeMessage) -> None:
+        """Update the state from a message of the CLI and notify the listener."""
+        redacted = self.state.receive(message)
+        if redacted is not None:
+            self._send_message(redacted)
+            if text := extract_text(redacted):
+                self.listener.on_text(f"{text}\n")
+            for status in iter_activities(redacted, self.session.cwd):
+                self.listener.on_status(status)
+        self._changed.set()
 
-    def fails(self, error: JuntoError) -> None:
-        """Pass on why it did not do what it was asked."""
-        why = {"type": "error", "error": error.message, "code": error.code}
-        told = self.course.hears(why)
-        if told is not None:
-            self._tell(told, level="error")
+    def report_error(self, error: JuntoError) -> None:
+        """Send the error that ended the run to the listener."""
+        message = {"type": "error", "error": error.message, "code": error.code}
+        redacted = self.state.receive(message)
+        if redacted is not None:
+            self._send_message(redacted, level="error")
 
-    def _tell(self, message: Message, **more: str) -> None:
-        self.voice.tells(
+    def _send_message(self, message: ClaudeMessage, **extra: str) -> None:
+        self.listener.on_message(
             {
                 "type": "claude_code_message",
                 "sessionId": self.session.id,
                 "message": message,
                 "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
-                "sequence": self.course.count,
-                **more,
+                "sequence": self.state.message_count,
+                **extra,
             }
         )
 
-    async def driven(self, client: Client, curfew: Curfew) -> Ending:
-        """Give the order and wait until it is done, or must end."""
-        async with beside(self._drained(client)):
+    async def drive(self, client: SdkClient, stop_request: StopRequest) -> EndReason:
+        """Send the request, wait until the run is done or stopped, and return why it ended."""
+        async with background_task(self._drain_messages(client)):
             try:
-                await unless(curfew.stop, self._answered(client))
+                await run_until(stop_request.event, self._send_and_wait(client))
             except Stopped:
-                await self._interrupted(client)
+                await self._interrupt(client)
             finally:
-                self.voice.listens(None)
-        return curfew.ending
+                self.listener.set_inbox(None)
+        return stop_request.reason
 
-    async def _answered(self, client: Client) -> None:
-        """Give the order, and wait until all is answered or the program has ended."""
-        await self._say(client, self.content, self._expected())
-        self.voice.listens(lambda text: self._hand_on(client, text))
-        while not (self.course.over or self._ended):
-            self._news.clear()
-            await self._news.wait()
+    async def _send_and_wait(self, client: SdkClient) -> None:
+        """Send the request, and wait until all messages are answered or the CLI exits."""
+        await self._send_content(client, self.content, self._register_message())
+        self.listener.set_inbox(lambda text: self._forward_text(client, text))
+        while not (self.state.is_complete or self._has_ended):
+            self._changed.clear()
+            await self._changed.wait()
 
-    async def _drained(self, client: Client) -> None:
-        """Take what the SDK has parsed until the program ends; all of it was heard before."""
-        barren = 0
-        while barren < _MOST_BARREN:
-            barren += 1
-            # What it cannot parse is no reason to stop; an end is told as an error, and then ends.
+    async def _drain_messages(self, client: SdkClient) -> None:
+        """Read the SDK's messages until the CLI exits.
+
+        Their content is ignored: the transport has already passed each one to `on_message`.
+        """
+        empty_reads = 0
+        while empty_reads < _MAX_EMPTY_READS:
+            empty_reads += 1
+            # The SDK raises on a message it cannot parse, and reading can go on. It also raises
+            # when the CLI exits; the next read then finishes normally.
             with contextlib.suppress(Exception):
                 async for _ in client.receive_messages():
-                    barren = 0
+                    empty_reads = 0
                 break
-        self._ended = True
-        self._news.set()
+        self._has_ended = True
+        self._changed.set()
 
-    async def _interrupted(self, client: Client) -> None:
-        """Have it stop, and hear what it has used until then; soon, or not at all."""
-        before = self.course.results
-        with contextlib.suppress(Exception):  # it is ended in any case
-            async with asyncio.timeout(_INTERRUPT_SECONDS):
+    async def _interrupt(self, client: SdkClient) -> None:
+        """Interrupt the CLI and wait briefly for the result that reports its usage."""
+        previous_count = self.state.result_count
+        with contextlib.suppress(Exception):  # the launcher ends the process in any case
+            async with asyncio.timeout(_INTERRUPT_TIMEOUT_SECONDS):
                 await client.interrupt()
-                while self.course.results == before and not self._ended:
-                    self._news.clear()
-                    await self._news.wait()
+                while self.state.result_count == previous_count and not self._has_ended:
+                    self._changed.clear()
+                    await self._changed.wait()
 
-    def _hand_on(self, client: Client, text: str) -> None:
-        begun(self._say(client, [{"type": "text", "text": text}], self._expected()))
+    def _forward_text(self, client: SdkClient, text: str) -> None:
+        spawn(
+            self._send_content(client, [{"type": "text", "text": text}], self._register_message())
+        )
 
-    def _expected(self) -> str:
-        identity = str(uuid.uuid4())
-        self.course.expects(identity)
-        return identity
+    def _register_message(self) -> str:
+        message_id = str(uuid.uuid4())
+        self.state.expect_message(message_id)
+        return message_id
 
-    async def _say(self, client: Client, content: Content, identity: str) -> None:
-        async def one() -> AsyncIterator[dict[str, Any]]:
+    async def _send_content(
+        self, client: SdkClient, content: ContentBlocks, message_id: str
+    ) -> None:
+        async def stream_prompt() -> AsyncIterator[dict[str, Any]]:
             yield {
                 "type": "user",
-                "uuid": identity,
+                "uuid": message_id,
                 "message": {"role": "user", "content": content},
                 "parent_tool_use_id": None,
             }
 
-        with contextlib.suppress(Exception):  # it has ended, which is noticed elsewhere
-            await client.query(one())
+        with contextlib.suppress(Exception):  # the CLI has exited; _drain_messages notices
+            await client.query(stream_prompt())

@@ -1,4 +1,4 @@
-"""Places for runs: so many at once; others wait their turn, and know how many are before them."""
+"""A first-in, first-out queue that limits how many runs are active at a time."""
 
 import asyncio
 from collections import deque
@@ -6,62 +6,64 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from junto.domain.errors import NoRoomError
+from junto.domain.errors import CapacityExceededError
 
-_Told = Callable[[int], None]
+_OnPosition = Callable[[int], None]
 
 
 @dataclass(eq=False, slots=True)
-class Places:
-    """Hands out places in the order of asking."""
+class RunQueue:
+    """Grants run slots in the order of the requests."""
 
-    free: int
-    most_waiting: int
-    _queue: "deque[tuple[asyncio.Future[None], _Told]]" = field(default_factory=deque, init=False)
+    free_slots: int
+    max_queued: int
+    _waiters: "deque[tuple[asyncio.Future[None], _OnPosition]]" = field(
+        default_factory=deque, init=False
+    )
 
     @asynccontextmanager
-    async def taken(self, told: _Told) -> AsyncIterator[None]:
-        """Wait for a place and keep it for the block; `told` hears how many are before.
+    async def acquire_slot(self, on_position: _OnPosition) -> AsyncIterator[None]:
+        """Hold a slot for the block; `on_position` is called with each position in the queue.
 
         Raises:
-            NoRoomError: too many wait already.
+            CapacityExceededError: the queue is full.
         """
-        if self.free > 0:
-            self.free -= 1
+        if self.free_slots > 0:
+            self.free_slots -= 1
         else:
-            await self._wait(told)
+            await self._wait_for_slot(on_position)
         try:
             yield
         finally:
-            self._pass_on()
+            self._release_slot()
 
-    async def _wait(self, told: _Told) -> None:
-        if len(self._queue) >= self.most_waiting:
-            raise NoRoomError(
-                f"{len(self._queue)} runs are waiting for Claude Code already. Try again later."
+    async def _wait_for_slot(self, on_position: _OnPosition) -> None:
+        if len(self._waiters) >= self.max_queued:
+            raise CapacityExceededError(
+                f"{len(self._waiters)} runs are waiting for Claude Code already. Try again later."
             )
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((turn, told))
-        told(len(self._queue))
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append((granted, on_position))
+        on_position(len(self._waiters))
         try:
-            await turn
+            await granted
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._pass_on()  # it came at the moment when nobody wanted it any more
+            if granted.done() and not granted.cancelled():
+                self._release_slot()  # the slot was granted while this was being cancelled
             else:
-                self._queue.remove((turn, told))
-                self._tell()
+                self._waiters.remove((granted, on_position))
+                self._notify_positions()
             raise
 
-    def _pass_on(self) -> None:
-        while self._queue:
-            turn, _ = self._queue.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                self._tell()
+    def _release_slot(self) -> None:
+        while self._waiters:
+            granted, _ = self._waiters.popleft()
+            if not granted.done():
+                granted.set_result(None)
+                self._notify_positions()
                 return
-        self.free += 1
+        self.free_slots += 1
 
-    def _tell(self) -> None:
-        for before, (_, told) in enumerate(self._queue, start=1):
-            told(before)
+    def _notify_positions(self) -> None:
+        for position, (_, on_position) in enumerate(self._waiters, start=1):
+            on_position(position)

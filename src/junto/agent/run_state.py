@@ -1,103 +1,109 @@
-"""The course of a run: what it has said and done so far, and whether that is all."""
+"""The state of a run, derived from the messages of Claude Code."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Message = dict[str, Any]
+ClaudeMessage = dict[str, Any]
 
-# No single text is worth more; the longest are pictures and listings.
-_LONGEST = 20_000
-# What the program and its SDK say to each other.
-_UNTOLD = frozenset(
+# Longer texts, mostly images and listings, are truncated.
+_MAX_TEXT_CHARS = 20_000
+# Protocol messages between the CLI and its SDK.
+_INTERNAL_MESSAGE_TYPES = frozenset(
     {"control_request", "control_response", "control_cancel_request", "keep_alive"}
     | {"transcript_mirror", "command_lifecycle"}
 )
 
 
 @dataclass(eq=False, slots=True)
-class Course:
-    """Takes the program's messages as they come."""
+class RunState:
+    """The messages, counters and pending requests of a run."""
 
-    keep: int
-    with_system: bool
-    clean: Callable[[str], str]
-    count: int = field(default=0, init=False)
-    results: int = field(default=0, init=False)
-    turns: int = field(default=0, init=False)
-    # The last result, which tells what all of them used.
-    result: Message | None = field(default=None, init=False)
+    max_messages: int
+    include_system: bool
+    redact: Callable[[str], str]
+    message_count: int = field(default=0, init=False)
+    result_count: int = field(default=0, init=False)
+    turn_count: int = field(default=0, init=False)
+    # Its usage includes that of all earlier results.
+    last_result: ClaudeMessage | None = field(default=None, init=False)
     denied: list[str] = field(default_factory=list, init=False)
-    _kept: deque[Message] = field(init=False)
-    _idle: bool = field(default=False, init=False)
-    # Messages to it that it has not taken yet, by their identity.
-    _unheard: set[str] = field(default_factory=set, init=False)
+    _recent_messages: deque[ClaudeMessage] = field(init=False)
+    _is_idle: bool = field(default=False, init=False)
+    # Messages sent to the CLI that it has not replayed yet.
+    _pending_uuids: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self._kept = deque(maxlen=self.keep)
+        self._recent_messages = deque(maxlen=self.max_messages)
 
     @property
-    def over(self) -> bool:
-        """Return whether all that was asked is answered."""
-        return self._idle and self.results > 0 and not self._unheard
+    def is_complete(self) -> bool:
+        """Whether every message sent to the CLI is answered."""
+        return self._is_idle and self.result_count > 0 and not self._pending_uuids
 
     @property
-    def messages(self) -> tuple[Message, ...]:
-        """Return the last messages, as many as are wanted."""
-        return tuple(self._kept)
+    def messages(self) -> tuple[ClaudeMessage, ...]:
+        """The latest messages, at most `max_messages`."""
+        return tuple(self._recent_messages)
 
-    def expects(self, uuid: str) -> None:
-        """Take note that a message is on its way to the program."""
-        self._unheard.add(uuid)
+    def expect_message(self, uuid: str) -> None:
+        """Register a message that is being sent to the CLI."""
+        self._pending_uuids.add(uuid)
 
-    def hears(self, message: Message) -> Message | None:
-        """Take a message, and return what may be told of it."""
+    def receive(self, message: ClaudeMessage) -> ClaudeMessage | None:
+        """Update the state; return the redacted message, or None for an internal one."""
         kind, subtype = message.get("type"), message.get("subtype")
-        if kind in _UNTOLD:
+        if kind in _INTERNAL_MESSAGE_TYPES:
             return None
         if kind == "system" and subtype == "session_state_changed":
-            self._idle = message.get("state") == "idle"
+            self._is_idle = message.get("state") == "idle"
             return None
         if kind == "user" and message.get("isReplay"):
-            self._unheard.discard(str(message.get("uuid")))
-            self._idle = False  # whatever it said of itself was before this
+            self._pending_uuids.discard(str(message.get("uuid")))
+            self._is_idle = False  # an earlier idle report predates this message
             return None
-        told: Message = shortened(message, self.clean)
-        self.count += 1
+        redacted: ClaudeMessage = redact_and_truncate(message, self.redact)
+        self.message_count += 1
         if kind == "result":
-            self.result, self.results = told, self.results + 1
-            self.turns += number(message.get("num_turns"))
-        if self.with_system or kind != "system":
-            self._kept.append(told)
-        return told
+            self.last_result, self.result_count = redacted, self.result_count + 1
+            self.turn_count += parse_count(message.get("num_turns"))
+        if self.include_system or kind != "system":
+            self._recent_messages.append(redacted)
+        return redacted
 
 
-def shortened(value: Any, clean: Callable[[str], str], longest: int = _LONGEST) -> Any:
-    """Return what may be told of a message: no secrets, and no text without end."""
+def redact_and_truncate(
+    value: Any, redact: Callable[[str], str], max_chars: int = _MAX_TEXT_CHARS
+) -> Any:
+    """Return a JSON value with secrets redacted and long texts truncated."""
     match value:
         case str():
-            # What is cut must not end within a secret; half a character cannot be sent.
-            whole = value[: longest + 1000].encode("utf-8", "replace").decode()
-            text = clean(whole)
-            if len(value) > longest:
-                return f"{text[:longest]} … ({len(value):,} characters)"
+            # Redact beyond the limit, since cutting first could split a secret and hide it from
+            # redaction. Lone surrogates are replaced: they cannot be encoded.
+            head = value[: max_chars + 1000].encode("utf-8", "replace").decode()
+            text = redact(head)
+            if len(value) > max_chars:
+                return f"{text[:max_chars]} … ({len(value):,} characters)"
             return text
         case Mapping():
-            return {clean(str(key)): shortened(each, clean, longest) for key, each in value.items()}
+            return {
+                redact(str(key)): redact_and_truncate(each, redact, max_chars)
+                for key, each in value.items()
+            }
         case list():
-            return [shortened(each, clean, longest) for each in value]
+            return [redact_and_truncate(each, redact, max_chars) for each in value]
         case _:
             return value
 
 
-def number(value: Any) -> int:
-    """Return a count that the program tells, if it is one."""
+def parse_count(value: Any) -> int:
+    """Return a count reported by the CLI, or 0 if it is not a number."""
     return int(value) if isinstance(value, int | float) else 0
 
 
-def texts(message: Mapping[str, Any]) -> str:
-    """Return what the agent says in a message, for people."""
+def extract_text(message: Mapping[str, Any]) -> str:
+    """Return the text of an assistant message; subagents are left out."""
     if message.get("type") != "assistant" or message.get("parent_tool_use_id"):
         return ""
     blocks = message.get("message", {}).get("content") or ()

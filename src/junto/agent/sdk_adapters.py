@@ -1,85 +1,130 @@
-"""The pipes to the program, as the SDK wants them: lines of JSON each way."""
+"""Adapters for the Claude Agent SDK: its transport, its session store and transcript files.
+
+The transport exchanges JSON lines over the pipes of a process that the launcher owns.
+"""
 
 import asyncio
 import json
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import ExecutionError
+from junto.domain.sessions import SessionStore, TranscriptLine
 
-# The longest message, and what is kept of what the program complains about.
-LONGEST_LINE = 64 * 1024 * 1024
-_COMPLAINTS = 50
+# Size limit of one message from the CLI.
+MAX_LINE_BYTES = 64 * 1024 * 1024
+# Number of stderr lines kept for error messages.
+_MAX_STDERR_LINES = 50
 
 
-class Pipe:
-    """A transport of the SDK to a process that somebody else starts and ends."""
+class SdkTransport:
+    """An SDK transport to a process that the caller starts and ends."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, heard: Callable[[dict[str, Any]], None]
+        self, process: asyncio.subprocess.Process, on_message: Callable[[dict[str, Any]], None]
     ) -> None:
-        """Speak with `process`, and let every message be `heard` before the SDK takes it."""
+        """Use the pipes of `process`; `on_message` gets each message before the SDK does."""
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise TypeError("a process without pipes cannot be spoken to")
-        self._input, self._output, self._errors = process.stdin, process.stdout, process.stderr
-        self._heard = heard
-        self._writing = asyncio.Lock()
-        self._complaints: deque[str] = deque(maxlen=_COMPLAINTS)
-        self._reading = asyncio.create_task(self._listen())
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._on_message = on_message
+        self._write_lock = asyncio.Lock()
+        self._stderr_lines: deque[str] = deque(maxlen=_MAX_STDERR_LINES)
+        self._stderr_task = asyncio.create_task(self._read_stderr())
 
     @property
-    def complaints(self) -> str:
-        """Return the last lines that the program wrote for people."""
-        return "\n".join(self._complaints)
+    def stderr_tail(self) -> str:
+        """The last lines of the process's stderr."""
+        return "\n".join(self._stderr_lines)
 
     async def connect(self) -> None:
-        """Do nothing: the process runs."""
+        """Do nothing: the process is already running."""
 
     async def write(self, data: str) -> None:
-        """Send a line."""
-        async with self._writing:
-            self._input.write(data.encode())
-            await self._input.drain()
+        """Write a line to stdin."""
+        async with self._write_lock:
+            self._stdin.write(data.encode())
+            await self._stdin.drain()
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield messages until the program ends, which whoever waits for an answer must know."""
-        while line := await self._line():
-            if line.startswith(b"{") and (message := self._message(line)):
-                self._heard(message)
+        """Yield messages until the process ends.
+
+        Raises:
+            ExecutionError: the process ended; the SDK passes this on to pending requests.
+        """
+        while line := await self._read_line():
+            if line.startswith(b"{") and (message := self._parse_message(line)):
+                self._on_message(message)
                 yield message
         raise ExecutionError("it ended")
 
     async def close(self) -> None:
-        """Send nothing more."""
-        self._input.close()
-        self._reading.cancel()
+        """Close stdin and stop reading stderr."""
+        self._stdin.close()
+        self._stderr_task.cancel()
 
     async def end_input(self) -> None:
-        """Send nothing more."""
-        self._input.close()
+        """Close stdin."""
+        self._stdin.close()
 
     def is_ready(self) -> bool:
-        """Return whether anything can be sent."""
-        return not self._input.is_closing()
+        """Return whether stdin is open."""
+        return not self._stdin.is_closing()
 
-    def _message(self, line: bytes) -> dict[str, Any] | None:
+    def _parse_message(self, line: bytes) -> dict[str, Any] | None:
         try:
             message: dict[str, Any] = json.loads(line)
         except (ValueError, RecursionError):
-            self._complaints.append("It sent what is no message.")
+            self._stderr_lines.append("It sent what is no message.")
             return None
         return message
 
-    async def _line(self) -> bytes:
+    async def _read_line(self) -> bytes:
         try:
-            return await self._output.readuntil(b"\n")
+            return await self._stdout.readuntil(b"\n")
         except asyncio.IncompleteReadError:
-            return b""  # cut off in the middle, or at the end: nothing follows
+            return b""  # end of the stream, or an incomplete last line
         except asyncio.LimitOverrunError:
-            self._complaints.append(f"It sent more than {LONGEST_LINE // 2**20} MiB at once.")
+            self._stderr_lines.append(f"It sent more than {MAX_LINE_BYTES // 2**20} MiB at once.")
             return b""
 
-    async def _listen(self) -> None:
-        while piece := await self._errors.read(2**16):
-            self._complaints.extend(piece.decode("utf-8", "replace").splitlines())
+    async def _read_stderr(self) -> None:
+        while chunk := await self._stderr.read(2**16):
+            self._stderr_lines.extend(chunk.decode("utf-8", "replace").splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSessionStore:
+    """An SDK session store that mirrors transcripts into Junto's store."""
+
+    store: SessionStore
+    now: Callable[[], float] = time.time
+
+    async def append(self, key: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> None:
+        """Save transcript lines that the CLI has written."""
+        part = str(key.get("subpath", ""))
+        lines = [TranscriptLine(part, json.dumps(entry), entry.get("uuid")) for entry in entries]
+        await self.store.append(str(key["session_id"]), lines, self.now())
+
+    async def load(self, _key: Mapping[str, Any]) -> None:
+        """Return nothing: `write_transcript` has already provided the resumed transcript."""
+        return
+
+
+def write_transcript(lines: Sequence[TranscriptLine], session_id: str, project_dir: Path) -> None:
+    """Write a transcript to the files from which the CLI resumes a session."""
+    for part in dict.fromkeys(line.part for line in lines):
+        path = (
+            project_dir / session_id / f"{part}.jsonl"
+            if part
+            else project_dir / f"{session_id}.jsonl"
+        )
+        if not path.resolve().is_relative_to(project_dir.resolve()):
+            continue  # a part must not be written outside of the project directory
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line.text}\n" for line in lines if line.part == part)

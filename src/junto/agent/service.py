@@ -1,4 +1,7 @@
-"""Claude Code's runs: a few at a time, each in a task that no request ends, each in a session."""
+"""The agent service: runs Claude Code in resumable sessions, a limited number at a time.
+
+Each run has its own task, so that a cancelled request still ends its run cleanly.
+"""
 
 import asyncio
 import contextlib
@@ -10,243 +13,266 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from junto.agent.bundles import Bundle, bundle, failure
-from junto.agent.course import Course
-from junto.agent.house import Errand, House
-from junto.agent.options import Options
-from junto.agent.permissions import Gate
-from junto.agent.places import Places
-from junto.agent.run import Curfew, Ending, Order, Run, Voice
+from junto.agent.launcher import Launcher, RunSpec
+from junto.agent.options import RunOptions
+from junto.agent.permissions import PermissionPrompt
+from junto.agent.results import RunResult, build_result, build_result_error
+from junto.agent.run import AgentRequest, EndReason, Run, RunListener, StopRequest
+from junto.agent.run_queue import RunQueue
+from junto.agent.run_state import RunState
 from junto.domain.errors import (
     CancelledCallError,
+    CapacityExceededError,
     ExecutionError,
     InvalidInputError,
     JuntoError,
-    NoRoomError,
     NotFoundError,
     TimeLimitError,
 )
 from junto.domain.ids import new_id
-from junto.domain.sessions import Line, Session, SessionStore
-from junto.domain.usage import Origin
+from junto.domain.sessions import Session, SessionStore, TranscriptLine
+from junto.domain.usage import RequestOrigin
+from junto.runtime.tasks import Stopped, background_task, run_shielded, run_to_completion, spawn
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
-from junto.telemetry.usage import UsageBook
-from junto.work.tasks import Stopped, begun, beside, finished, surely
+from junto.telemetry.usage_recorder import UsageRecorder
 
-_audit = Log.of("audit")
+_audit = Log.get("audit")
 
-# How long a session stays with a server of which nothing is heard.
-_HELD = 15.0
-# Whose what runs use is counted as: a provider and a model.
-_PROGRAM = ("anthropic", "claude-code")
-_NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
+# Provider and model under which the usage of runs is recorded.
+_USAGE_MODEL = ("anthropic", "claude-code")
+_RESOURCE_ERRNOS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Agent:
-    """Runs orders."""
+class AgentService:
+    """Runs agent requests with Claude Code."""
 
-    house: House
+    launcher: Launcher
     store: SessionStore
-    places: Places
+    queue: RunQueue
     metrics: Metrics
-    book: UsageBook = field(default_factory=UsageBook)
+    usage_recorder: UsageRecorder = field(default_factory=UsageRecorder)
+    # A session lease expires this long after its server last renewed it.
+    lease_seconds: float = 15.0
 
-    async def run(self, order: Order, options: Options, voice: Voice) -> Bundle:
-        """Do what an order says, and return what came of it.
+    async def run(
+        self, request: AgentRequest, options: RunOptions, listener: RunListener
+    ) -> RunResult:
+        """Run a request and return its result.
 
         Raises:
-            NotFoundError: there is no such session, or no such folder.
-            JuntoError: it failed, or took too long; what came of it until then is in its facts.
+            NotFoundError: the session or the working directory does not exist.
+            JuntoError: the run failed or timed out; `details` holds the partial result.
         """
-        curfew = Curfew()
-        async with self._held(order, curfew):
-            errand = await self._errand(order, options)
-            async with self.places.taken(lambda before: voice.notes(_waiting(before))):
-                return await self._supervised(order, errand, voice, curfew)
+        stop_request = StopRequest()
+        async with self._lease_session(request, stop_request):
+            spec = await self._build_spec(request, options)
+            async with self.queue.acquire_slot(
+                lambda position: listener.on_status(_format_queue_position(position))
+            ):
+                return await self._supervise(request, spec, listener, stop_request)
 
     @contextlib.asynccontextmanager
-    async def _held(self, order: Order, curfew: Curfew) -> AsyncIterator[None]:
-        """Have the session of an order for it alone, among all servers; else it must end."""
-        if order.session is None or order.fork:
+    async def _lease_session(
+        self, request: AgentRequest, stop_request: StopRequest
+    ) -> AsyncIterator[None]:
+        """Hold the lease of the request's session, and stop the run if the lease is lost.
+
+        A new or forked session needs no lease: no other server knows it.
+        """
+        if request.session_id is None or request.fork:
             yield
             return
-        session, holder = order.session, new_id()
+        session_id, holder = request.session_id, new_id()
         try:
-            known = await self.store.find(order.owner, session)
-            if known and not await self._hold(session, holder):
+            existing = await self.store.find(request.owner, session_id)
+            if existing and not await self._acquire_lease(session_id, holder):
                 raise InvalidInputError(
-                    f"Session {session} is at work already. Send it a message with `job`, or "
+                    f"Session {session_id} is at work already. Send it a message with `job`, or "
                     "branch off with fork: true. If its server has died, try again in "
-                    f"{_HELD:.0f} s."
+                    f"{self.lease_seconds:.0f} s."
                 )
-            async with beside(self._go_on_holding(session, holder, curfew)):
+            async with background_task(self._renew_lease(session_id, holder, stop_request)):
                 yield
         finally:
-            await surely(self.store.release(session, holder))
+            await run_shielded(self.store.release_lease(session_id, holder))
 
-    async def _hold(self, session: str, holder: str) -> bool:
+    async def _acquire_lease(self, session_id: str, holder: str) -> bool:
         now = time.time()
-        return await self.store.hold(session, holder, now + _HELD, now)
+        return await self.store.acquire_lease(session_id, holder, now + self.lease_seconds, now)
 
-    async def _go_on_holding(self, session: str, holder: str, curfew: Curfew) -> None:
+    async def _renew_lease(self, session_id: str, holder: str, stop_request: StopRequest) -> None:
         while True:
-            await asyncio.sleep(_HELD / 3)
-            with contextlib.suppress(JuntoError):  # the next time may be better
-                if not await self._hold(session, holder):
-                    curfew.falls(Ending.TAKEN)
+            await asyncio.sleep(self.lease_seconds / 3)
+            with contextlib.suppress(JuntoError):  # retry at the next interval
+                if not await self._acquire_lease(session_id, holder):
+                    stop_request.trigger(EndReason.LEASE_LOST)
 
-    async def _errand(self, order: Order, options: Options) -> Errand:
-        """Return what to start: in a new session, in one that is known, or on a branch of it."""
+    async def _build_spec(self, request: AgentRequest, options: RunOptions) -> RunSpec:
+        """Return the spec of a run in a new, a resumed or a forked session."""
         now = time.time()
-        new = str(uuid.uuid4())
-        if order.session is None:
-            cwd = self.house.folder(options.cwd)
-            session = Session(id=new, owner=order.owner, cwd=cwd, cost=0, created=now, updated=now)
-            return Errand(options=options, session=session)
-        known = await self.store.find(order.owner, order.session)
-        lines = await self.store.lines(order.session) if known else ()
-        if known is None or not lines:
-            raise NotFoundError(
-                f"There is no session {order.session}. Leave sessionId out to start one."
+        new_session_id = str(uuid.uuid4())
+        if request.session_id is None:
+            cwd = self.launcher.resolve_cwd(options.cwd)
+            session = Session(
+                id=new_session_id, owner=request.owner, cwd=cwd, cost=0, created=now, updated=now
             )
-        # Where it was before, unless the caller says otherwise.
-        cwd = self.house.folder(options.cwd if order.moves else known.cwd)
-        session = replace(known, cwd=cwd, updated=now)
-        if order.fork:
-            session = replace(session, id=new, created=now)
-        return Errand(options=options, session=session, resumed=known.id, lines=lines)
+            return RunSpec(options=options, session=session)
+        existing = await self.store.find(request.owner, request.session_id)
+        lines = await self.store.load_lines(request.session_id) if existing else ()
+        if existing is None or not lines:
+            raise NotFoundError(
+                f"There is no session {request.session_id}. Leave sessionId out to start one."
+            )
+        # Continue in the previous directory unless the caller names another.
+        cwd = self.launcher.resolve_cwd(options.cwd if request.overrides_cwd else existing.cwd)
+        session = replace(existing, cwd=cwd, updated=now)
+        if request.fork:
+            session = replace(session, id=new_session_id, created=now)
+        return RunSpec(
+            options=options, session=session, resume_session_id=existing.id, transcript=lines
+        )
 
-    async def _supervised(
-        self, order: Order, errand: Errand, voice: Voice, curfew: Curfew
-    ) -> Bundle:
-        """Run in a task of its own; whoever stops this only asks that one to end."""
+    async def _supervise(
+        self, request: AgentRequest, spec: RunSpec, listener: RunListener, stop_request: StopRequest
+    ) -> RunResult:
+        """Run in a separate task; cancelling the caller stops the run and waits for it to end."""
         loop = asyncio.get_running_loop()
-        clock = loop.call_later(errand.options.seconds, curfew.falls, Ending.LATE)
-        work = begun(self._measured(order, errand, voice, curfew))
-        work.add_done_callback(lambda _: clock.cancel())
+        timer = loop.call_later(
+            spec.options.timeout_seconds, stop_request.trigger, EndReason.TIMED_OUT
+        )
+        task = spawn(self._run_with_metrics(request, spec, listener, stop_request))
+        task.add_done_callback(lambda _: timer.cancel())
         try:
-            came, error = await asyncio.shield(work)
+            result, error = await asyncio.shield(task)
         except asyncio.CancelledError:
-            curfew.falls(Ending.STOPPED)
+            stop_request.trigger(EndReason.CANCELLED)
             with contextlib.suppress(JuntoError):
-                came, _ = await finished(_result(work))
-                voice.keeps(came.facts())
+                result, _ = await run_to_completion(_await_task(task))
+                listener.on_partial(result.to_dict())
             raise
         if error:
-            error.facts = came.facts(error.message)
+            error.details = result.to_dict(error.message)
             raise error
-        return came
+        return result
 
-    async def _measured(
-        self, order: Order, errand: Errand, voice: Voice, curfew: Curfew
-    ) -> tuple[Bundle, JuntoError | None]:
+    async def _run_with_metrics(
+        self, request: AgentRequest, spec: RunSpec, listener: RunListener, stop_request: StopRequest
+    ) -> tuple[RunResult, JuntoError | None]:
         started, status, turns, cost = time.monotonic(), "Crash", 0, None
-        self.metrics.agent_began()
+        self.metrics.record_run_start()
         try:
-            came, error = await self._worked(order, errand, voice, curfew)
-            status, turns, cost = error.code if error else "ok", came.turns, came.cost
-            self._noted(order, came, answered=error is None)
-        except JuntoError as failed:
-            status = failed.code
+            result, error = await self._execute(request, spec, listener, stop_request)
+            status, turns, cost = error.code if error else "ok", result.turns, result.cost_usd
+            self._record_usage(request, result, answered=error is None)
+        except JuntoError as failure:
+            status = failure.code
             raise
         else:
-            return came, error
+            return result, error
         finally:
             seconds = time.monotonic() - started
-            self.metrics.agent_ended(status, seconds, turns, cost or 0.0)
-            facts = {"status": status, "turns": turns, "cost": cost, "seconds": round(seconds, 1)}
-            _record(order, errand, facts)
+            self.metrics.record_run_end(status, seconds, turns, cost or 0.0)
+            fields = {"status": status, "turns": turns, "cost": cost, "seconds": round(seconds, 1)}
+            _write_audit(request, spec, fields)
 
-    def _noted(self, order: Order, came: Bundle, *, answered: bool) -> None:
-        """Note what a run used, as one question: only the program knows which models it asked."""
-        origin = Origin(order.owner, "claude_code_query")
-        dollars = None if came.cost is None else Decimal(str(came.cost))
-        self.book.model_asked(origin, _PROGRAM, came.tokens, dollars, answered=answered)
+    def _record_usage(self, request: AgentRequest, result: RunResult, *, answered: bool) -> None:
+        """Record the usage as one model call; only the CLI knows which models it called."""
+        origin = RequestOrigin(request.owner, "claude_code_query")
+        cost = None if result.cost_usd is None else Decimal(str(result.cost_usd))
+        self.usage_recorder.record_model_call(
+            origin, _USAGE_MODEL, result.token_usage, cost, answered=answered
+        )
 
-    async def _worked(
-        self, order: Order, errand: Errand, voice: Voice, curfew: Curfew
-    ) -> tuple[Bundle, JuntoError | None]:
-        options, session = errand.options, errand.session
-        course = Course(options.max_messages, options.include_system_messages, self.house.clean)
-        run = Run(content=order.content, course=course, voice=voice, session=session)
-        gate = Gate(voice, course, session.cwd, self.house.clean)
+    async def _execute(
+        self, request: AgentRequest, spec: RunSpec, listener: RunListener, stop_request: StopRequest
+    ) -> tuple[RunResult, JuntoError | None]:
+        options, session = spec.options, spec.session
+        state = RunState(
+            options.max_messages, options.include_system_messages, self.launcher.redact
+        )
+        run = Run(content=request.content, state=state, listener=listener, session=session)
+        permissions = PermissionPrompt(listener, state, session.cwd, self.launcher.redact)
         started = time.monotonic()
-        voice.notes("starting Claude Code")
-        await self._begun(errand)
-        complaints = ""
+        listener.on_status("starting Claude Code")
+        await self._save_session(spec)
+        stderr_tail = ""
         try:
-            starting = self.house.started(errand, run.hears, gate.decider, curfew.stop)
-            async with starting as (client, pipe):
-                ending = await run.driven(client, curfew)
-                complaints = self.house.clean(pipe.complaints)
-        except Stopped:  # before it had begun
-            ending = curfew.ending
-        except OSError as fault:
-            raise no_start(fault) from None
-        error = _ended(ending, options, course, complaints)
+            connection = self.launcher.launch(
+                spec, run.on_message, permissions.build_can_use_tool, stop_request.event
+            )
+            async with connection as (client, transport):
+                end_reason = await run.drive(client, stop_request)
+                stderr_tail = self.launcher.redact(transport.stderr_tail)
+        except Stopped:  # before the client was connected
+            end_reason = stop_request.reason
+        except OSError as os_error:
+            raise build_start_error(os_error) from None
+        error = _build_end_error(end_reason, options, state, stderr_tail)
         if error:
-            run.fails(error)
-        came = bundle(course, session.id, time.monotonic() - started)
-        voice.uses(came.usage)
-        if came.cost is not None:
-            await self.store.spent(session.id, session.cost + came.cost, time.time())
-        return came, error
+            run.report_error(error)
+        result = build_result(state, session.id, time.monotonic() - started)
+        listener.on_usage(result.usage)
+        if result.cost_usd is not None:
+            await self.store.set_cost(session.id, session.cost + result.cost_usd, time.time())
+        return result, error
 
-    async def _begun(self, errand: Errand) -> None:
-        await self.store.begin(errand.session)
-        if errand.resumed not in (None, errand.session.id):
-            await self.store.append(errand.session.id, _moved(errand), time.time())
+    async def _save_session(self, spec: RunSpec) -> None:
+        await self.store.save(spec.session)
+        if spec.resume_session_id not in (None, spec.session.id):
+            await self.store.append(spec.session.id, _copy_transcript(spec), time.time())
 
 
-def _moved(errand: Errand) -> list[Line]:
-    """Return a transcript as that of the branch."""
+def _copy_transcript(spec: RunSpec) -> list[TranscriptLine]:
+    """Return the transcript with the session id replaced by that of the fork."""
     return [
-        replace(line, text=line.text.replace(errand.resumed or "", errand.session.id))
-        for line in errand.lines
+        replace(line, text=line.text.replace(spec.resume_session_id or "", spec.session.id))
+        for line in spec.transcript
     ]
 
 
-async def _result(
-    work: "asyncio.Task[tuple[Bundle, JuntoError | None]]",
-) -> tuple[Bundle, JuntoError | None]:
-    return await work
+async def _await_task(
+    task: "asyncio.Task[tuple[RunResult, JuntoError | None]]",
+) -> tuple[RunResult, JuntoError | None]:
+    return await task
 
 
-def _waiting(before: int) -> str:
-    return f"waiting for Claude Code, as number {before} in the queue"
+def _format_queue_position(position: int) -> str:
+    return f"waiting for Claude Code, as number {position} in the queue"
 
 
-def _ended(ending: Ending, options: Options, course: Course, complaints: str) -> JuntoError | None:
-    match ending:
-        case Ending.STOPPED:
+def _build_end_error(
+    reason: EndReason, options: RunOptions, state: RunState, stderr_tail: str
+) -> JuntoError | None:
+    match reason:
+        case EndReason.CANCELLED:
             return CancelledCallError("The run was stopped.")
-        case Ending.TAKEN:
+        case EndReason.LEASE_LOST:
             return ExecutionError(
                 "This server was not heard of for a while, and another has taken the session."
             )
-        case Ending.LATE:
+        case EndReason.TIMED_OUT:
             return TimeLimitError(
-                f"Claude Code took longer than {options.seconds:g} s and was stopped. Call again "
-                "with its sessionId to go on; timeoutMs gives it longer, up to the operator's "
-                "limit (agent.time_limit).",
+                f"Claude Code took longer than {options.timeout_seconds:g} s and was stopped. "
+                "Call again with its sessionId to go on; timeoutMs gives it longer, up to the "
+                "operator's limit (agent.time_limit).",
                 retryable=False,
             )
-        case Ending.DONE:
-            return failure(course.result or {}, complaints)
+        case EndReason.COMPLETED:
+            return build_result_error(state.last_result or {}, stderr_tail)
 
 
-def no_start(error: OSError) -> JuntoError:
-    """Return what to tell of a program that could not be started."""
-    if error.errno in _NO_ROOM:
-        return NoRoomError(
+def build_start_error(error: OSError) -> JuntoError:
+    """Convert the `OSError` of a failed process start."""
+    if error.errno in _RESOURCE_ERRNOS:
+        return CapacityExceededError(
             f"This machine has no room for another run: {error.strerror}. Try again later."
         )
     return ExecutionError(f"Claude Code could not be started: {error.strerror or error}.")
 
 
-def _record(order: Order, errand: Errand, facts: Mapping[str, Any]) -> None:
-    if _audit.wanted:
-        mode = errand.options.permission_mode
-        _audit.info("agent run", caller=order.owner, session=errand.session.id, mode=mode, **facts)
+def _write_audit(request: AgentRequest, spec: RunSpec, facts: Mapping[str, Any]) -> None:
+    if _audit.is_info_enabled:
+        mode = spec.options.permission_mode
+        _audit.info("agent run", caller=request.owner, session=spec.session.id, mode=mode, **facts)

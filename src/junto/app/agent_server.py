@@ -1,24 +1,24 @@
-"""A small Junto for the agent: our tools that ask other models, and nothing else."""
+"""The MCP server that a run of Claude Code gets: the tools that are exposed to it."""
 
 from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from junto import __version__
-from junto.security.secrets import Redactor
+from junto.security.redaction import Redactor
 from junto.tools.completions import Completions
 from junto.tools.prompts import Prompts
 from junto.tools.registry import Registry
 from junto.tools.resources import Resources
-from junto.tools.surface import Surface
-from junto.transport.protocol import server_of
+from junto.tools.server_spec import ServerSpec
+from junto.transport.protocol import build_mcp_server
+from junto.version import __version__
 
 
-def consulted(tools: Registry, redactor: Redactor) -> Server[Any]:
-    """Return a server with these tools."""
+def build_agent_server(tools: Registry, redactor: Redactor) -> Server[Any]:
+    """Return an MCP server with these tools only."""
     prompts = Prompts(())
-    return server_of(
-        Surface(
+    return build_mcp_server(
+        ServerSpec(
             name="junto",
             title="Junto",
             version=__version__,

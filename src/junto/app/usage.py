@@ -1,4 +1,4 @@
-"""What a running Junto keeps count of: numbers, lasting sums, and money."""
+"""Builds metrics, usage totals and budgets."""
 
 import asyncio
 import contextlib
@@ -8,93 +8,97 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from junto.app.memory import Stores
+from junto.app.storage import Stores
 from junto.domain.errors import JuntoError
-from junto.domain.limits import Account, Accounts, Ledger
-from junto.settings.tree import Settings
-from junto.storage.lazily import Lazily
-from junto.storage.ledger import KeptLedger
+from junto.domain.limits import BudgetAccount, BudgetAccountStore, Ledger
+from junto.runtime.lazy import Lazy
+from junto.runtime.tasks import background_task
+from junto.settings.schema import Settings
+from junto.storage.budget_ledger import BudgetLedger
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
-from junto.telemetry.reports import UsageReports
-from junto.telemetry.usage import UsageBook
-from junto.work.tasks import beside
+from junto.telemetry.usage_recorder import UsageRecorder
+from junto.telemetry.usage_reports import UsageReports
 
-_log = Log.of("usage")
+_log = Log.get("usage")
 
-# What is noted in between is lost if the process is killed.
-_PAUSE = 1.0
-_AFTER_FAILURE = 60.0
-_SWEEP_EVERY = 3600.0
-_FAREWELL = 2.0
+# Usage recorded since the last flush is lost if the process is killed.
+_FLUSH_INTERVAL_SECONDS = 1.0
+_RETRY_DELAY_SECONDS = 60.0
+_SWEEP_INTERVAL_SECONDS = 3600.0
+_FINAL_FLUSH_TIMEOUT_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
-    """Everything that keeps count."""
+class UsageTracker:
+    """Metrics, usage recorder, usage reports and the budget ledger."""
 
     metrics: Metrics
-    book: UsageBook
+    recorder: UsageRecorder
     ledger: Ledger
     reports: UsageReports
-    retention: float
+    retention_seconds: float
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Write down what was noted, again and again."""
-        async with beside(self._written()):
+        """Flush recorded usage to the store periodically."""
+        async with background_task(self._flush_periodically()):
             yield
 
     async def close(self) -> None:
-        """Write down what is left, unless that takes long: nobody should wait for numbers."""
+        """Flush what is left, for a short time at most: shutdown must not wait for statistics."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_FAREWELL):
-                await self.book.flush()
+            async with asyncio.timeout(_FINAL_FLUSH_TIMEOUT_SECONDS):
+                await self.recorder.flush()
 
-    async def _written(self) -> None:
-        swept = -math.inf  # the clock may have begun just now
+    async def _flush_periodically(self) -> None:
+        swept = -math.inf  # the monotonic clock may start at 0
         while True:
-            await self.book.noted.wait()
-            # Whoever cannot be reached is not asked every second; others wait for the way there.
-            await asyncio.sleep(_AFTER_FAILURE if self.book.failing else _PAUSE)
-            await self.book.flush()
-            if self.retention and time.monotonic() - swept > _SWEEP_EVERY:
+            await self.recorder.pending.wait()
+            # After a failure wait longer: an unreachable database is not tried every second.
+            await asyncio.sleep(
+                _RETRY_DELAY_SECONDS if self.recorder.is_failing else _FLUSH_INTERVAL_SECONDS
+            )
+            await self.recorder.flush()
+            if self.retention_seconds and time.monotonic() - swept > _SWEEP_INTERVAL_SECONDS:
                 swept = time.monotonic()
-                await self._swept()
+                await self._sweep()
 
-    async def _swept(self) -> None:
+    async def _sweep(self) -> None:
         try:
-            gone = await self.reports.store.sweep(time.time() - self.retention)
-        except JuntoError as error:  # the next hour may be better
+            gone = await self.reports.store.delete_expired(time.time() - self.retention_seconds)
+        except JuntoError as error:  # the next attempt is in an hour
             _log.warning("usage not swept", reason=error.message)
         else:
             _log.debug("usage swept", deleted=gone)
 
 
-def counting_of(settings: Settings, stores: Stores, stack: AsyncExitStack) -> Counting:
-    """Return what keeps count; nothing is opened before it is used."""
-    ledger = KeptLedger(_accounts(settings, stores, stack))
-    book = UsageBook(stores.usage if settings.usage.enabled else None)
-    return Counting(
+def build_usage_tracker(settings: Settings, stores: Stores, stack: AsyncExitStack) -> UsageTracker:
+    """Return the usage tracker; its store is opened on first use."""
+    ledger = BudgetLedger(_build_account_store(settings, stores, stack))
+    book = UsageRecorder(stores.usage if settings.usage.enabled else None)
+    return UsageTracker(
         metrics=Metrics(),
-        book=book,
+        recorder=book,
         ledger=ledger,
-        reports=UsageReports(stores.usage, book, ledger, accounts_of(settings)),
-        retention=settings.usage.retention,
+        reports=UsageReports(stores.usage, book, ledger, build_accounts(settings)),
+        retention_seconds=settings.usage.retention,
     )
 
 
-def _accounts(settings: Settings, stores: Stores, stack: AsyncExitStack) -> Accounts:
+def _build_account_store(
+    settings: Settings, stores: Stores, stack: AsyncExitStack
+) -> BudgetAccountStore:
     if settings.redis.url is None:
         return stores.accounts
-    from junto.storage.redis_accounts import RedisAccounts
-    from junto.storage.redis_server import connected
+    from junto.storage.redis_client import open_redis
+    from junto.storage.redis_limits import RedisBudgetAccounts
 
     url = settings.redis.url.get_secret_value()
-    return RedisAccounts(Lazily(lambda: connected(url), stack))
+    return RedisBudgetAccounts(Lazy(lambda: open_redis(url), stack))
 
 
-def accounts_of(settings: Settings) -> tuple[Account, ...]:
-    """Return the budgets that were set."""
+def build_accounts(settings: Settings) -> tuple[BudgetAccount, ...]:
+    """Return the accounts of the configured budgets."""
     budget = settings.budget
-    return () if budget.limit is None else (Account("all", budget.limit, budget.period),)
+    return () if budget.limit is None else (BudgetAccount("all", budget.limit, budget.period),)

@@ -1,4 +1,4 @@
-"""The command `junto`."""
+"""The `junto` command-line interface: the entry point and process-wide setup."""
 
 import gc
 import os
@@ -7,10 +7,11 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command that the arguments name.
+    """Run the command given by the process arguments.
 
-    A start makes hundreds of thousands of objects that live to the end; looking through them for
-    garbage would take a tenth of its time. Commands that stay call `settled` once they are up.
+    Garbage collection is off during startup: imports create hundreds of thousands of long-lived
+    objects, and scanning them would take a tenth of the startup time. Long-running commands call
+    `startup.enable_gc` once they are up.
     """
     if sys.platform == "win32":
         sys.exit("junto: Junto runs on Linux and macOS. On Windows, use it inside WSL.")
@@ -25,15 +26,9 @@ def main() -> NoReturn:
 
 
 def _open_descriptors() -> None:
-    """Open what is closed of descriptors 0 to 2, or the next file would take its place."""
+    """Open closed standard descriptors (0 to 2), so that no other file reuses their numbers."""
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-
-
-def settled() -> None:
-    """Collect garbage from now on, but never look again at what the start has made."""
-    gc.freeze()
-    gc.enable()

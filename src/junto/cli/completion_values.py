@@ -1,6 +1,6 @@
-"""What a shell may offer for a word of the command line; where something is amiss, nothing.
+"""Shell completion of option and argument values.
 
-Nothing here asks the network, makes a file, or waits.
+Completers do not use the network, create files or block. On any error they return no values.
 """
 
 import re
@@ -17,75 +17,76 @@ if TYPE_CHECKING:
 
     from junto.settings import Settings
 
-_MOST = 50
-# bash puts an offer into the line as it is, and runs with Enter what stands there; names come from
-# files that may have come with somebody's repository.
-_HARMLESS = re.compile(r"[\w.:/@+~-]{1,200}")
-CLIENTS = ("claude-code", "claude-desktop", "cursor", "vscode", "gemini", "codex")
-_Offers = Callable[[click.Context, click.Parameter, str], "list[CompletionItem[str]]"]
+_MAX_CONVERSATIONS = 50
+# Bash inserts completions unquoted, and Enter executes them. Names may come from the configuration
+# file of an untrusted repository, so values with shell metacharacters are not offered.
+_SAFE_VALUE = re.compile(r"[\w.:/@+~-]{1,200}")
+CLIENT_NAMES = ("claude-code", "claude-desktop", "cursor", "vscode", "gemini", "codex")
+_CompletionCallback = Callable[[click.Context, click.Parameter, str], "list[CompletionItem[str]]"]
 
 
-def _settings(ctx: click.Context) -> "tuple[Settings, Path]":
-    """Return the settings that the command would run with, and where their files are."""
-    from junto.settings import load
-    from junto.settings.places import state_directory
+def _load_settings(ctx: click.Context) -> "tuple[Settings, Path]":
+    """Return the settings the command would run with, and the state directory."""
+    from junto.settings import load_settings
+    from junto.settings.paths import resolve_state_dir
 
-    settings = load(config=ctx.params.get("config")).settings
-    return settings, state_directory(settings)
+    settings = load_settings(config=ctx.params.get("config")).settings
+    return settings, resolve_state_dir(settings)
 
 
-def _offering(found: Callable[[click.Context, str], Iterator[tuple[str, str]]]) -> _Offers:
-    """Return what click asks: those that are found and begin as the word does."""
+def _completer(
+    find_values: Callable[[click.Context, str], Iterator[tuple[str, str]]],
+) -> _CompletionCallback:
+    """Return a click completion callback for the values that start with the typed word."""
 
-    def offered(
+    def complete(
         ctx: click.Context, _param: click.Parameter, word: str
     ) -> "list[CompletionItem[str]]":
         from click.shell_completion import CompletionItem
 
-        with suppress(Exception):  # a word at the prompt is no place for a reason
-            offers = (pair for pair in found(ctx, word) if _HARMLESS.fullmatch(pair[0]))
-            pairs = [pair for pair in offers if pair[0].startswith(word)]
-            return [CompletionItem(value, help=about or None) for value, about in pairs]
+        with suppress(Exception):  # an error message would corrupt the prompt
+            safe = (pair for pair in find_values(ctx, word) if _SAFE_VALUE.fullmatch(pair[0]))
+            pairs = [pair for pair in safe if pair[0].startswith(word)]
+            return [CompletionItem(value, help=text or None) for value, text in pairs]
         return []
 
-    return offered
+    return complete
 
 
-@_offering
-def model_ids(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
-    """Yield the models that can be asked, as far as they are known without asking anybody."""
-    from junto.cli.packages import put_off
+@_completer
+def complete_model(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
+    """Yield the available models, from local data only."""
+    from junto.app.models import build_catalog
 
-    put_off(("junto.app",))  # of which only the catalog is needed
-    from junto.app.models import catalog_of
-
-    for id_, offer in catalog_of(*_settings(ctx)).offers().items():
-        yield id_, offer.route.provider
+    for id_, spec in build_catalog(*_load_settings(ctx)).specs().items():
+        yield id_, spec.route.provider
 
 
-@_offering
-def conversation_ids(ctx: click.Context, word: str) -> Iterator[tuple[str, str]]:
-    """Yield the latest conversations, with their titles, if they are in a file."""
-    from junto.cli.writing import harmless
+@_completer
+def complete_conversation(ctx: click.Context, word: str) -> Iterator[tuple[str, str]]:
+    """Yield the latest conversations with their titles, if they are stored in SQLite."""
+    from junto.cli.terminal_text import sanitize
     from junto.domain.conversations import LOCAL_OWNER
-    from junto.storage.sqlite.glancing import latest
+    from junto.storage.sqlite.readonly import list_latest_conversations
 
-    settings, state = _settings(ctx)
+    settings, state = _load_settings(ctx)
     if settings.database.url is None:
-        for id_, title in latest(state / "junto.db", LOCAL_OWNER, word, _MOST):
-            yield id_, harmless(" ".join(title.split()))
+        for id_, title in list_latest_conversations(
+            state / "junto.db", LOCAL_OWNER, word, _MAX_CONVERSATIONS
+        ):
+            yield id_, sanitize(" ".join(title.split()))
 
 
-@_offering
-def client_names(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
-    """Yield the clients that Junto can be added to, and that were not named already."""
+@_completer
+def complete_client(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
+    """Yield the supported clients that are not on the command line yet."""
     named = ctx.params.get("clients") or ()
-    yield from ((name, "") for name in CLIENTS if name not in named)
+    yield from ((name, "") for name in CLIENT_NAMES if name not in named)
 
 
-@_offering
-def command_names(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands that may come next after `junto help`."""
+@_completer
+def complete_command(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
+    """Yield the commands that can follow `junto help`."""
     group: click.Command | None = ctx.find_root().command
     for word in ctx.params.get("command") or ():
         group = group.get_command(ctx, word) if isinstance(group, click.Group) else None
@@ -94,8 +95,10 @@ def command_names(ctx: click.Context, _word: str) -> Iterator[tuple[str, str]]:
             yield name, command.get_short_help_str(limit=100)
 
 
-def paths(_ctx: click.Context, _param: click.Parameter, word: str) -> "list[CompletionItem[str]]":
-    """Leave it to the shell to offer files and folders."""
+def complete_path(
+    _ctx: click.Context, _param: click.Parameter, word: str
+) -> "list[CompletionItem[str]]":
+    """Let the shell complete files and directories."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(word, type="file")]

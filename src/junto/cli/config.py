@@ -6,58 +6,71 @@ from pathlib import Path
 
 import click
 
-from junto.cli.table import show as show_table
-from junto.cli.writing import say
+from junto.cli.table import print_table
+from junto.cli.terminal_text import print_stderr
 from junto.domain.errors import ConfigurationError, InputOutputError
-from junto.settings import Loaded
-from junto.settings.places import state_directory
-from junto.settings.showing import as_facts, shown, spelled, starter_file
+from junto.settings import LoadedSettings
+from junto.settings.paths import resolve_state_dir
+from junto.settings.render import (
+    build_starter_file,
+    dump_settings,
+    format_yaml_value,
+    render_settings,
+)
 
 
-def show(loaded: Loaded, *, as_json: bool) -> None:
+def show(loaded: LoadedSettings, *, as_json: bool) -> None:
     """Print every setting, its value and its origin."""
     if as_json:
-        click.echo(json.dumps(as_facts(loaded), indent=2))
+        click.echo(json.dumps(dump_settings(loaded), indent=2))
         return
     body = [
-        (row.path, str(row.origin), " ".join(spelled(row.value).split())) for row in shown(loaded)
+        (row.path, str(row.origin), " ".join(format_yaml_value(row.value).split()))
+        for row in render_settings(loaded)
     ]
-    show_table([("SETTING", "FROM", "VALUE"), *body], shorten=("VALUE", "FROM"))
-    say(f"Files are kept in {state_directory(loaded.settings)}.")
+    print_table([("SETTING", "FROM", "VALUE"), *body], shorten=("VALUE", "FROM"))
+    print_stderr(f"Files are kept in {resolve_state_dir(loaded.settings)}.")
 
 
 def init(path: Path, *, only_print: bool) -> None:
-    """Write the starter file, unless there is something at `path` already."""
+    """Write the starter configuration file, or print it.
+
+    Raises:
+        ConfigurationError: `path` exists already.
+        InputOutputError: the file cannot be written.
+    """
     if only_print:
-        click.echo(starter_file(), nl=False)
+        click.echo(build_starter_file(), nl=False)
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Keys may end up in it, so it is nobody else's to read.
+        # The file may contain API keys, so only its owner may read it.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         if path.exists():
             raise ConfigurationError(f"{path} exists already and is left as it is.") from None
         raise InputOutputError(f"{path} cannot be written: {error.strerror}.") from error
     with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(starter_file())
-    say(f"Wrote {path}. Edit it, then run `junto config check`.")
+        file.write(build_starter_file())
+    print_stderr(f"Wrote {path}. Edit it, then run `junto config check`.")
 
 
-def check(loaded: Loaded) -> None:
-    """Build everything from the configuration, then say that it is sound, or odd.
+def check(loaded: LoadedSettings) -> None:
+    """Build the application from the configuration and print its warnings.
 
     Raises:
-        ConfigurationError: the settings do not fit together.
+        ConfigurationError: the settings are inconsistent.
     """
-    from junto.app import running
+    from junto.app.application import build_app
+    from junto.app.server import build_server_spec
     from junto.transport.http import check_host
 
-    with running(loaded, default_level="error") as junto:
+    with build_app(loaded, default_level="error") as app:
+        build_server_spec(app)
         check_host(loaded.settings.http.host)
-        warnings = (*loaded.warnings, *junto.catalog.warnings())
+        warnings = (*loaded.warnings, *app.catalog.iter_warnings())
     for warning in warnings:
-        say(f"warning: {warning}")
+        print_stderr(f"warning: {warning}")
     files = ", ".join(str(path) for path in loaded.files) or "no file"
     changed = sum(origin.kind != "default" for origin in loaded.origins.values())
     what = "1 setting" if changed == 1 else f"{changed} settings"

@@ -1,4 +1,4 @@
-"""`junto serve`."""
+"""`junto serve`: the HTTP server, in the foreground or as the background server."""
 
 import asyncio
 import contextlib
@@ -11,93 +11,93 @@ from typing import TYPE_CHECKING
 
 import click
 
-from junto import __version__
-from junto.app import Junto, running
-from junto.app.surface import DESCRIPTION
-from junto.cli import settled
-from junto.cli.notices import say_who_answers
+from junto.app.application import Application, build_app
+from junto.app.server import DESCRIPTION, build_server_spec
+from junto.cli.banner import print_model_notice
+from junto.cli.startup import enable_gc
 from junto.domain.ids import new_id
-from junto.settings import Loaded
-from junto.settings.fingerprints import fingerprint
-from junto.telemetry.redirected import bounded
-from junto.transport import page
-from junto.transport.http import Views, application, listening, serve_http
-from junto.transport.protocol import server_of
-from junto.transport.stopping import Stopping
+from junto.settings import LoadedSettings
+from junto.settings.render import compute_fingerprint
+from junto.telemetry.log_files import cap_output
+from junto.transport import landing_page
+from junto.transport.http import Views, build_asgi_app, open_listener, serve_http
+from junto.transport.protocol import build_mcp_server
+from junto.transport.shutdown import Shutdown
+from junto.version import __version__
 
 if TYPE_CHECKING:
-    from junto.cli.background import Wishes
+    from junto.cli.daemon import StartOptions
 
-_Told = Callable[[str], None]
-_Around = Callable[[], AbstractAsyncContextManager[None]]
-
-
-def serve(loaded: Loaded) -> None:
-    """Serve whoever connects, until a signal comes."""
-    _serve(loaded, lambda _base: None, contextlib.nullcontext)
+_OnReady = Callable[[str], None]
+_ContextFactory = Callable[[], AbstractAsyncContextManager[None]]
 
 
-def serve_in_background(loaded: Loaded, wishes: "Wishes") -> None:
-    """Do the same as the one background server of this state folder.
+def serve(loaded: LoadedSettings) -> None:
+    """Serve HTTP until SIGINT or SIGTERM."""
+    _serve(loaded, lambda _base_url: None, contextlib.nullcontext)
+
+
+def serve_in_background(loaded: LoadedSettings, start_options: "StartOptions") -> None:
+    """Serve HTTP as the background server of the state directory.
 
     Raises:
-        ExecutionError: there is one already.
+        ExecutionError: a background server is already running.
     """
-    from junto.cli.background import log_of, place_of
-    from junto.work.background import Server, born
+    from junto.cli.daemon import build_daemon_dir, get_daemon_log_path
+    from junto.runtime.daemon_state import DaemonInfo, read_start_time
 
-    place, log = place_of(loaded.settings), log_of(loaded.settings)
+    daemon_dir, log_path = build_daemon_dir(loaded.settings), get_daemon_log_path(loaded.settings)
 
-    def tell(base: str) -> None:
-        place.tell(
-            Server(
+    def publish_state(base_url: str) -> None:
+        daemon_dir.publish(
+            DaemonInfo(
                 id=new_id(),
                 pid=os.getpid(),
-                born=born(os.getpid()),
+                born=read_start_time(os.getpid()),
                 since=time.time(),
-                url=base,
+                url=base_url,
                 version=__version__,
-                settings=fingerprint(loaded.settings),
+                settings=compute_fingerprint(loaded.settings),
                 drain=loaded.settings.http.drain,
-                log=str(log),
-                flags=wishes.flags,
-                config=str(wishes.config) if wishes.config else None,
+                log=str(log_path),
+                flags=start_options.flags,
+                config=str(start_options.config) if start_options.config else None,
             )
         )
 
-    with place.held():
-        _serve(loaded, tell, lambda: bounded(log))
+    with daemon_dir.hold():
+        _serve(loaded, publish_state, lambda: cap_output(log_path))
 
 
-def _serve(loaded: Loaded, tell: _Told, around: _Around) -> None:
-    reach = loaded.settings.tools.over_http
-    with running(loaded, default_level="info", reach=reach) as junto:
-        # Until somebody listens for it, the signal ends us just the same.
+def _serve(loaded: LoadedSettings, on_ready: _OnReady, open_context: _ContextFactory) -> None:
+    with build_app(loaded, default_level="info") as app:
+        # Until the event loop handles SIGTERM, let it stop the process like Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_served(junto, tell, around))
+            asyncio.run(_run_server(app, on_ready, open_context))
         click.echo("Junto has stopped.", err=True)
 
 
-async def _served(junto: Junto, tell: _Told, around: _Around) -> None:
-    options = junto.settings.http
+async def _run_server(app: Application, on_ready: _OnReady, open_context: _ContextFactory) -> None:
+    options = app.settings.http
+    server_spec = build_server_spec(app, app.settings.tools.over_http)
     views = Views(
-        health=junto.status.report,
-        metrics=junto.metrics.exposition,
-        page=lambda base: page.render(
-            base, junto.status.report(), DESCRIPTION, junto.surface.tools.definitions()
+        health=app.status.report,
+        metrics=app.metrics.render_exposition,
+        page=lambda base_url: landing_page.render(
+            base_url, app.status.report(), DESCRIPTION, server_spec.tools.definitions()
         ),
     )
-    app = application(server_of(junto.surface), views, options, junto.jobs.signals)
-    settled()
-    stopping = Stopping()
-    with listening(options) as listener, stopping.heard():
+    asgi_app = build_asgi_app(build_mcp_server(server_spec), views, options, app.jobs.signals)
+    enable_gc()
+    shutdown = Shutdown()
+    with open_listener(options) as listener, shutdown.handle_signals():
         host, port = listener.getsockname()[:2]
-        base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        click.echo(f"Junto {__version__} serves MCP at {base}/mcp", err=True)
-        click.echo(f"Open {base}/ to see how to connect a client; Ctrl-C stops.", err=True)
-        say_who_answers(junto.catalog)
-        tell(base)
-        async with around(), junto.open():
-            await serve_http(app, listener, options, stopping)
-            stopping.tell(junto.jobs.hurry)
+        base_url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        click.echo(f"Junto {__version__} serves MCP at {base_url}/mcp", err=True)
+        click.echo(f"Open {base_url}/ to see how to connect a client; Ctrl-C stops.", err=True)
+        print_model_notice(app.catalog)
+        on_ready(base_url)
+        async with open_context(), app.open():
+            await serve_http(asgi_app, listener, options, shutdown)
+            shutdown.set_listener(app.jobs.skip_drain)

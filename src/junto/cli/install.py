@@ -1,4 +1,4 @@
-"""`junto install` and `junto uninstall`: our entry in the configuration of other programs."""
+"""`junto install` and `junto uninstall`: Junto's entry in the configuration files of clients."""
 
 import shlex
 import sys
@@ -9,191 +9,216 @@ from pathlib import Path
 
 import click
 
-from junto.cli.clients.entries import Entry, installed, uninstalled
-from junto.cli.clients.files import Change, change
-from junto.cli.clients.forms import UnchangeableError, UnreadableError
-from junto.cli.clients.known import CLIENTS, Client, Scope
-from junto.cli.clients.machine import Machine
-from junto.cli.writing import say
+from junto.cli.clients.config_files import FileChange, edit_file
+from junto.cli.clients.entries import McpServerEntry, add_entry, remove_entry
+from junto.cli.clients.formats import ConfigEditError, ConfigSyntaxError
+from junto.cli.clients.registry import CLIENTS, ClientSpec, InstallScope, Platform
+from junto.cli.terminal_text import print_stderr
 from junto.domain.errors import ConfigurationError, InputOutputError, JuntoError, NotFoundError
-from junto.settings.tree import Http
+from junto.settings.schema import HttpSettings
 
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to be told apart, not listened on
+_LOOPBACK_FOR_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """Which clients, where in their configuration, and under which name."""
+class InstallOptions:
+    """The clients to configure, the configuration scope and the name of the entry."""
 
     clients: tuple[str, ...]
-    every: bool
-    scope: Scope
+    all_clients: bool
+    scope: InstallScope
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """How a client reaches Junto: by the words of a command, or at the address of a server."""
+class TransportConfig:
+    """How a client reaches Junto: a command to start on stdio, or the URL of an HTTP server."""
 
-    words: tuple[str, ...]
+    command: tuple[str, ...]
     url: str = ""
 
-    def entry(self, client: Client) -> Entry:
-        """Return what to tell a client.
+    def build_entry(self, client: ClientSpec) -> McpServerEntry:
+        """Build the configuration entry for a client.
 
         Raises:
-            ConfigurationError: the client does not connect to addresses in its file.
+            ConfigurationError: the client does not support HTTP servers in its file.
         """
         if not self.url:
-            return client.stdio(self.words)
-        if client.http is None:
+            return client.build_stdio_entry(self.command)
+        if client.build_http_entry is None:
             raise ConfigurationError(
                 f"{client.title} only starts servers itself: leave out --http for it."
             )
-        return client.http(self.url)
+        return client.build_http_entry(self.url)
 
-    def told(self) -> str:
-        """Return a sentence about what happens from now on."""
+    def describe(self) -> str:
+        """Return a sentence about how the client connects."""
         if self.url:
             return f"It connects to {self.url}, so `junto start` or `junto serve` must run."
-        return f"It starts `{shlex.join(self.words)}`."
+        return f"It starts `{shlex.join(self.command)}`."
 
 
-def command(config: Path | None) -> tuple[str, ...]:
-    """Return the words that start this very Junto on standard input and output."""
+def build_command(config_path: Path | None) -> tuple[str, ...]:
+    """Return the command that starts this installation of Junto on stdio."""
     name = "junto.exe" if sys.platform == "win32" else "junto"
-    folders = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
-    programs = [Path(folder) / name for folder in folders]
-    found = next((str(program) for program in programs if program.is_file()), None)
-    chosen = ("--config", str(config.absolute())) if config else ()
-    return (*((found,) if found else (sys.executable, "-P", "-m", "junto")), "mcp", *chosen)
+    directories = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
+    programs = [Path(directory) / name for directory in directories]
+    program = next((str(path) for path in programs if path.is_file()), None)
+    config_args = ("--config", str(config_path.absolute())) if config_path else ()
+    return (
+        *((program,) if program else (sys.executable, "-P", "-m", "junto")),
+        "mcp",
+        *config_args,
+    )
 
 
-def address(http: Http) -> str:
-    """Return where `junto serve` is to be found with these settings.
+def build_server_url(http: HttpSettings) -> str:
+    """Return the URL of `junto serve` with these settings.
 
     Raises:
-        ConfigurationError: it is somewhere else each time.
+        ConfigurationError: the port is 0, so it differs on each start.
     """
     if not http.port:
         raise ConfigurationError("http.port is 0, so the address is never the same: set a port.")
-    host = _ANYWHERE.get(http.host.strip("[]"), http.host.strip("[]"))
+    host = _LOOPBACK_FOR_WILDCARD.get(http.host.strip("[]"), http.host.strip("[]"))
     return f"http://{f'[{host}]' if ':' in host else host}:{http.port}/mcp"
 
 
-def show(machine: Machine, wishes: Wishes, launch: Launch) -> None:
-    """Print what would be written: data to standard output, where it goes to standard error."""
+def print_entries(platform: Platform, options: InstallOptions, transport: TransportConfig) -> None:
+    """Print the entries that would be written to standard output, their files to standard error."""
 
-    def shown(client: Client, file: Path) -> None:
-        entry = launch.entry(client).whole()
-        say(f"{client.title}, in {file}:")
-        click.echo(client.form.put("", (client.section, wishes.name), entry), nl=False)
+    def print_for_client(client: ClientSpec, path: Path) -> None:
+        entry = transport.build_entry(client).to_dict()
+        print_stderr(f"{client.title}, in {path}:")
+        click.echo(
+            client.file_format.set_value("", (client.section, options.name), entry), nl=False
+        )
 
-    _each(machine, wishes, shown)
+    _for_each_client(platform, options, print_for_client)
 
 
-def install(machine: Machine, wishes: Wishes, launch: Launch) -> None:
-    """Write our entry into each client's configuration, and say what to do next."""
+def install(platform: Platform, options: InstallOptions, transport: TransportConfig) -> None:
+    """Write Junto's entry to each client's configuration, and print the next steps."""
 
-    def written(client: Client, file: Path) -> None:
-        entry = launch.entry(client)
-        made = _changed(
+    def write_for_client(client: ClientSpec, path: Path) -> None:
+        entry = transport.build_entry(client)
+        change = _edit_config_file(
             client,
-            file,
-            lambda text: installed(client.form, text, client.section, wishes.name, entry),
+            path,
+            lambda text: add_entry(client.file_format, text, client.section, options.name, entry),
             f"`junto install {client.name} --print` shows what to add by hand.",
         )
-        if not made.made:
-            say(f"{client.title}: already there, in {file}.")
+        if not change.changed:
+            print_stderr(f"{client.title}: already there, in {path}.")
             return
-        say(f"{client.title}: wrote `{wishes.name}` to {file}.{_kept(made)}")
-        then = (client.then, client.then_in_project if wishes.scope == "project" else "")
-        say(" ".join(("   ", launch.told(), *filter(None, then))))
+        print_stderr(
+            f"{client.title}: wrote `{options.name}` to {path}.{_format_backup_note(change)}"
+        )
+        steps = (client.next_steps, client.project_next_steps if options.scope == "project" else "")
+        print_stderr(" ".join(("   ", transport.describe(), *filter(None, steps))))
 
-    _each(machine, wishes, written)
+    _for_each_client(platform, options, write_for_client)
 
 
-def uninstall(machine: Machine, wishes: Wishes) -> None:
-    """Take our entry out of each client's configuration, and leave everything else."""
+def uninstall(platform: Platform, options: InstallOptions) -> None:
+    """Remove Junto's entry from each client's configuration."""
 
-    def removed(client: Client, file: Path) -> None:
-        made = _changed(
+    def remove_for_client(client: ClientSpec, path: Path) -> None:
+        change = _edit_config_file(
             client,
-            file,
-            lambda text: uninstalled(client.form, text, client.section, wishes.name),
+            path,
+            lambda text: remove_entry(client.file_format, text, client.section, options.name),
             "If it should go, take it out by hand.",
         )
-        if not made.made:
-            say(f"{client.title}: there is no `{wishes.name}` in {file}.")
+        if not change.changed:
+            print_stderr(f"{client.title}: there is no `{options.name}` in {path}.")
             return
-        say(f"{client.title}: took `{wishes.name}` out of {file}.{_kept(made)}")
-        say(f"    Restart {client.title} to let go of it.")
+        print_stderr(
+            f"{client.title}: took `{options.name}` out of {path}.{_format_backup_note(change)}"
+        )
+        print_stderr(f"    Restart {client.title} to let go of it.")
 
-    _each(machine, wishes, removed)
-
-
-def _kept(made: Change) -> str:
-    return f" The file as it was is {made.backup}." if made.backup else ""
+    _for_each_client(platform, options, remove_for_client)
 
 
-def _changed(client: Client, file: Path, edit: Callable[[str], str], by_hand: str) -> Change:
-    """Change a client's file, and say what to do if that cannot be."""
+def _format_backup_note(result: FileChange) -> str:
+    return f" The file as it was is {result.backup}." if result.backup else ""
+
+
+def _edit_config_file(
+    client: ClientSpec, path: Path, edit: Callable[[str], str], manual_hint: str
+) -> FileChange:
+    """Edit a client's configuration file.
+
+    Raises:
+        InputOutputError: the file is invalid or cannot be changed; the message says what to do.
+    """
     try:
-        return change(file, edit)
-    except UnreadableError as error:
+        return edit_file(path, edit)
+    except ConfigSyntaxError as error:
         raise InputOutputError(
-            f"{file} is not valid {client.form.title}, so it is left alone: line {error.line}, "
-            f"column {error.column}: {error.reason}. Mend it and try again."
+            f"{path} is not valid {client.file_format.title}, so it is left alone: "
+            f"line {error.line}, column {error.column}: {error.reason}. Mend it and try again."
         ) from error
-    except UnchangeableError as error:
-        raise InputOutputError(f"{file} is left alone: {error}. {by_hand}") from error
+    except ConfigEditError as error:
+        raise InputOutputError(f"{path} is left alone: {error}. {manual_hint}") from error
     except InputOutputError as error:
-        raise InputOutputError(f"{error.message} {by_hand}") from error
+        raise InputOutputError(f"{error.message} {manual_hint}") from error
 
 
-def _each(machine: Machine, wishes: Wishes, work: Callable[[Client, Path], None]) -> None:
-    """Do the work for every client that is wished for; one that fails does not stop the others."""
-    chosen = _chosen(wishes)
+def _for_each_client(
+    platform: Platform, options: InstallOptions, action: Callable[[ClientSpec, Path], None]
+) -> None:
+    """Run the action for every selected client; a failure does not stop the others.
+
+    Raises:
+        ConfigurationError: a client named by the user cannot be configured.
+        NotFoundError: none of the clients is on this machine.
+        InputOutputError: the files of some clients could not be changed.
+    """
+    clients = _select_clients(options)
     done, failed = 0, 0
-    for client in chosen:
+    for client in clients:
         try:
-            work(client, _file(machine, wishes, client))
+            action(client, _resolve_config_path(platform, options, client))
             done += 1
         except (ConfigurationError, NotFoundError) as error:
-            if not wishes.every:
+            if not options.all_clients:
                 raise
-            say(f"{client.title}: skipped. {error.message}")
+            print_stderr(f"{client.title}: skipped. {error.message}")
         except JuntoError as error:
-            if len(chosen) == 1:
+            if len(clients) == 1:
                 raise
             failed += 1
-            say(f"{client.title}: {error.message}")
+            print_stderr(f"{client.title}: {error.message}")
     if failed:
         raise InputOutputError(f"{failed} of {failed + done} failed; the reasons stand above.")
     if not done:
         raise NotFoundError("None of the clients is here. Name one to set it up all the same.")
 
 
-def _chosen(wishes: Wishes) -> Sequence[Client]:
-    if wishes.every:
+def _select_clients(options: InstallOptions) -> Sequence[ClientSpec]:
+    if options.all_clients:
         return CLIENTS
     known = {client.name: client for client in CLIENTS}
-    for name in wishes.clients:
+    for name in options.clients:
         if name not in known:
             raise click.UsageError(f"There is no client {name!r}: take one of {', '.join(known)}.")
-    return [known[name] for name in dict.fromkeys(wishes.clients)]
+    return [known[name] for name in dict.fromkeys(options.clients)]
 
 
-def _file(machine: Machine, wishes: Wishes, client: Client) -> Path:
-    """Return the file to change.
+def _resolve_config_path(platform: Platform, options: InstallOptions, client: ClientSpec) -> Path:
+    """Return the configuration file to change.
 
     Raises:
-        ConfigurationError: the client has none for this scope.
-        NotFoundError: all clients are wished for, and this one is not on the machine.
+        ConfigurationError: the client has no file for this scope.
+        NotFoundError: all clients are selected, and this one is not on the machine.
     """
-    home, file = client.home(machine), client.file(machine, wishes.scope)
-    if wishes.every and not (home.is_dir() or client.user(machine).is_file()):
-        raise NotFoundError(f"There is no {home}.")
-    if file is None:
+    directory, path = client.config_dir(platform), client.config_path(platform, options.scope)
+    if options.all_clients and not (
+        directory.is_dir() or client.user_config_path(platform).is_file()
+    ):
+        raise NotFoundError(f"There is no {directory}.")
+    if path is None:
         raise ConfigurationError(f"{client.title} knows no projects: leave out --scope for it.")
-    return file
+    return path

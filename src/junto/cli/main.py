@@ -1,4 +1,4 @@
-"""A run of the command: what goes wrong in a way that was foreseen becomes a sentence."""
+"""Command dispatch: run a command and turn expected errors into messages and exit codes."""
 
 import errno
 import os
@@ -6,56 +6,68 @@ import sys
 from typing import NoReturn
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
-from junto.cli.commands import connecting, helping, knowing, serving, setting, talking, telling
-from junto.cli.mistakes import told
+from junto.cli.commands import chat, config, conversations, install, knowledge, server
+from junto.cli.commands import help as help_
 from junto.cli.options import junto, known_secrets
-from junto.cli.packages import put_off
-from junto.cli.writing import harmless, say
+from junto.cli.startup import make_lazy
+from junto.cli.terminal_text import print_stderr, sanitize
 from junto.domain.errors import ConfigurationError, JuntoError
 
-# They make themselves known to `junto` when they are imported.
-__all__ = ["connecting", "helping", "knowing", "run", "serving", "setting", "talking", "telling"]
+# Importing these modules registers their commands with `junto`.
+__all__ = ["chat", "config", "conversations", "help_", "install", "knowledge", "run", "server"]
 
-# What a message tells a client to call, as somebody at a terminal does it.
-_SAME_HERE = {"list_models": "junto models", "list_conversations": "junto conversations list"}
+# MCP tools mentioned in error messages, and the equivalent commands.
+_CLI_EQUIVALENTS = {"list_models": "junto models", "list_conversations": "junto conversations list"}
 
 
 def run() -> NoReturn:
-    """Run the command that the arguments name, and turn a foreseen failure into a sentence."""
-    put_off()
+    """Run the command given by the process arguments, and exit with its status."""
+    make_lazy()
     if "_JUNTO_COMPLETE" in os.environ:
-        from junto.cli.completing import answer
+        from junto.cli.completion import run_completion
 
-        answer(junto)
+        run_completion(junto)
     try:
-        sys.exit(junto(prog_name="junto", standalone_mode=False, color=_colour()) or 0)
+        sys.exit(junto(prog_name="junto", standalone_mode=False, color=_detect_color()) or 0)
     except click.ClickException as error:
-        say(told(error))
+        print_stderr(_format_click_error(error))
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except JuntoError as error:
-        say(f"junto: {_presentable(error.message)}")
+        print_stderr(f"junto: {_format_error_message(error.message)}")
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EPIPE):
             raise
-        # Standard output is full, or nobody reads it any more, as in `junto config show | head`.
+        # Standard output is full, or its reader has closed the pipe: `junto config show | head`.
         if error.errno == errno.ENOSPC:
-            say(f"junto: {error.strerror}")
-        os._exit(1)  # leaving in the ordinary way would write what is left, and fail again
+            print_stderr(f"junto: {error.strerror}")
+        os._exit(1)  # a normal exit would flush standard output and fail again
 
 
-def _colour() -> bool | None:
-    """Return False where somebody wants none (https://no-color.org), or the terminal has none."""
+def _detect_color() -> bool | None:
+    """Return False if NO_COLOR is set (https://no-color.org) or the terminal has no colors."""
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
-def _presentable(message: str) -> str:
-    """Return a message for the terminal: without secrets, and with its own commands."""
-    from junto.security.secrets import Redactor
+def _format_error_message(message: str) -> str:
+    """Redact secrets and replace names of MCP tools with commands."""
+    from junto.security.redaction import Redactor
 
-    for tool, command in _SAME_HERE.items():
+    for tool, command in _CLI_EQUIVALENTS.items():
         message = message.replace(f"`{tool}`", f"`{command}`")
-    return harmless(Redactor(known_secrets).text(message))
+    return sanitize(Redactor(known_secrets).redact_text(message))
+
+
+def _format_click_error(error: click.ClickException) -> str:
+    """Return the message for a usage error, with a pointer to the help."""
+    if isinstance(error, NoArgsIsHelpError):
+        return error.format_message()
+    lines = [f"junto: {error.format_message()}"]
+    if isinstance(error, click.UsageError) and error.ctx:
+        hint = "lists the commands" if isinstance(error.ctx.command, click.Group) else "tells more"
+        lines.append(f"`{error.ctx.command_path} --help` {hint}.")
+    return "\n".join(lines)

@@ -1,46 +1,53 @@
-"""`junto models`."""
+"""`junto models`: list the available models."""
 
 import asyncio
 import json
 
 import click
 
-from junto.app import running
-from junto.app.models import refreshed_lists
-from junto.cli.table import show
-from junto.cli.writing import say
+from junto.app.application import build_app
+from junto.app.models import refresh_model_lists
+from junto.cli.table import print_table
+from junto.cli.terminal_text import print_stderr
 from junto.domain.errors import NotFoundError
 from junto.domain.models import Model
-from junto.settings import Loaded
-from junto.tools.models import ModelDescription
+from junto.settings import LoadedSettings
+from junto.tools.summaries import ModelDescription
 
 
-def models(loaded: Loaded, text: str | None, *, refresh: bool, as_json: bool) -> None:
-    """Print the models that can be asked."""
-    with running(loaded, default_level="error") as junto:
+def print_models(loaded: LoadedSettings, text: str | None, *, refresh: bool, as_json: bool) -> None:
+    """Print the available models whose id contains `text`.
+
+    Raises:
+        NotFoundError: no model matches.
+    """
+    with build_app(loaded, default_level="error") as junto:
         catalog = junto.catalog
         if refresh:
-            names = tuple(access.provider for access in catalog.accesses)
-            for problem in asyncio.run(refreshed_lists(catalog, names)).values():
-                say(f"warning: {problem} The list from before is shown.")
-        wanted = (text or "").casefold()
-        found = [model for model in catalog.models() if wanted in model.id.casefold()]
+            names = tuple(access.provider for access in catalog.provider_accesses)
+            for problem in asyncio.run(refresh_model_lists(catalog, names)).values():
+                print_stderr(f"warning: {problem} The list from before is shown.")
+        needle = (text or "").casefold()
+        models = [model for model in catalog.iter_models() if needle in model.id.casefold()]
     if as_json:
-        facts = [ModelDescription.of(model) for model in found]
-        click.echo(
-            json.dumps([f.model_dump(by_alias=True, exclude_none=True) for f in facts], indent=2)
+        descriptions = [
+            ModelDescription.from_model(model).model_dump(by_alias=True, exclude_none=True)
+            for model in models
+        ]
+        click.echo(json.dumps(descriptions, indent=2))
+    elif models:
+        header = ("MODEL", "PROVIDER", "WINDOW", "$/M IN", "$/M OUT", "ABOUT")
+        rows = [header, *(_build_row(model) for model in models)]
+        print_table(
+            rows, align_right=("WINDOW", "$/M IN", "$/M OUT"), shorten=("ABOUT",), drop=("ABOUT",)
         )
-    elif found:
-        head = ("MODEL", "PROVIDER", "WINDOW", "$/M IN", "$/M OUT", "ABOUT")
-        rows = [head, *(_row(model) for model in found)]
-        show(rows, right=("WINDOW", "$/M IN", "$/M OUT"), shorten=("ABOUT",), drop=("ABOUT",))
     else:
         raise NotFoundError("No such model can be asked. `junto doctor` says how to add some.")
 
 
-def _row(model: Model) -> tuple[str, ...]:
+def _build_row(model: Model) -> tuple[str, ...]:
     return (
-        f"{model.id} *" if model.default else model.id,
+        f"{model.id} *" if model.is_default else model.id,
         model.provider,
         f"{model.context_window:,}" if model.context_window else "?",
         f"{model.price.input:g}" if model.price else "?",

@@ -1,4 +1,4 @@
-"""The command `junto` itself, and what its commands have in common: options and settings."""
+"""The `junto` command group, and the options and settings its commands share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,27 +6,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from junto import __version__
-from junto.cli.pages import Pages
+from junto.cli.help_format import DocumentedGroup
+from junto.version import __version__
 
 if TYPE_CHECKING:
-    from junto.settings import Loaded
+    from junto.settings import LoadedSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What must not be shown, as soon as it is known.
+# Secrets from the loaded settings, redacted in error messages.
 known_secrets: list[str] = []
 
-# For the pages of help of whatever reads or writes conversations.
-KEPT = {"state_directory": "has junto.db, where conversations are kept; database.url wins"}
+# The "Files" section in the help of commands that use conversations.
+CONVERSATION_FILES = {
+    "state_directory": "has junto.db, where conversations are kept; database.url wins"
+}
 CONFIG_FILE = click.Path(dir_okay=False, path_type=Path)
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_LEVELS = click.Choice(["debug", "info", "warning", "error"])
+_CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_LOG_LEVELS = click.Choice(["debug", "info", "warning", "error"])
 
 
 @click.group(
-    cls=Pages,
-    context_settings=_CONTEXT,
+    cls=DocumentedGroup,
+    context_settings=_CONTEXT_SETTINGS,
     examples={
         'junto chat "Why is the sky blue?"': "Ask a model; with no key, the one that comes along:",
         "junto install claude-code": "Add Junto to a client, which then starts it by itself:",
@@ -49,11 +51,11 @@ def junto() -> None:
 
 
 def with_settings(command: F) -> F:
-    """Add the options that every command with settings takes."""
+    """Add the options --config and --log-level to a command."""
     for option in (
         click.option(
             "--log-level",
-            type=_LEVELS,
+            type=_LOG_LEVELS,
             help="The least important lines to log.  [default: logging.level]",
         ),
         click.option(
@@ -67,18 +69,21 @@ def with_settings(command: F) -> F:
     return command
 
 
-def as_json(command: F) -> F:
-    """Add the option for programs that read what a command prints."""
-    told = "Print JSON, for programs."
-    return click.option("--json", "as_json", is_flag=True, help=told)(command)
+def json_option(command: F) -> F:
+    """Add the option --json to a command."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(
+        command
+    )
 
 
-def loaded_with(config: Path | None, log_level: str | None = None, **flags: Any) -> "Loaded":
-    """Return the settings that a command runs with."""
-    # Not before they are needed: help and a mistake need none.
-    from junto.settings import load
-    from junto.settings.showing import secrets_in
+def load_command_settings(
+    config: Path | None, log_level: str | None = None, **flags: Any
+) -> "LoadedSettings":
+    """Load the settings of a command, and remember their secrets for redaction."""
+    # Imported here because --help and usage errors need no settings.
+    from junto.settings import load_settings
+    from junto.settings.render import iter_secrets
 
-    loaded = load({"logging.level": log_level, **flags}, config=config)
-    known_secrets.extend(secrets_in(loaded.settings))
+    loaded = load_settings({"logging.level": log_level, **flags}, config=config)
+    known_secrets.extend(iter_secrets(loaded.settings))
     return loaded

@@ -1,4 +1,4 @@
-"""One line on standard error that tells how far long work is, how fast, and how long it takes."""
+"""A progress line on standard error, with rate and remaining time."""
 
 import shutil
 import sys
@@ -7,69 +7,80 @@ from dataclasses import dataclass, field
 
 import click
 
-from junto.cli.writing import harmless, rewrite, rewrites
-from junto.cli.writing import width as columns
+from junto.cli.terminal_text import can_rewrite_line, display_width, rewrite_line, sanitize
 
-_EVERY, _EVERY_IN_A_PIPE = 0.1, 10.0
-_BAR = 20
-_NARROW = 60
-_MINUTE, _HOUR = 60, 3600
+_TERMINAL_INTERVAL_SECONDS, _PIPE_INTERVAL_SECONDS = 0.1, 10.0
+_BAR_COLUMNS = 20
+_MIN_COLUMNS_FOR_BAR = 60
+_MINUTE_SECONDS, _HOUR_SECONDS = 60, 3600
 
 
 @dataclass(slots=True)
 class Progress:
-    """Tells of work that consists of `total` things called `unit`."""
+    """Progress of work on `total` items, whose plural noun is `unit`."""
 
     verb: str
     unit: str
     total: int | None = None
-    person: bool = field(default_factory=lambda: rewrites(sys.stderr))
-    _begun: float = field(default_factory=time.monotonic, init=False)
-    _told: float = field(default=0.0, init=False)
+    is_interactive: bool = field(default_factory=lambda: can_rewrite_line(sys.stderr))
+    _started_at: float = field(default_factory=time.monotonic, init=False)
+    _last_printed_at: float = field(default=0.0, init=False)
 
-    def shows(self, done: int, name: str = "") -> None:
-        """Show that so many are done, unless that was shown a moment ago."""
+    def update(self, done: int, name: str = "") -> None:
+        """Show the number of finished items, at most once per interval."""
         now = time.monotonic()
-        if now - max(self._told, self._begun) >= (_EVERY if self.person else _EVERY_IN_A_PIPE):
-            self._told = now
-            self._writes(self.line(done, now - self._begun, name))
+        if now - max(self._last_printed_at, self._started_at) >= (
+            _TERMINAL_INTERVAL_SECONDS if self.is_interactive else _PIPE_INTERVAL_SECONDS
+        ):
+            self._last_printed_at = now
+            self._print(self.format_line(done, now - self._started_at, name))
 
-    def ends(self) -> None:
-        """Leave the line as it was before."""
-        if self.person and self._told:
-            rewrite("")
+    def clear(self) -> None:
+        """Clear the progress line."""
+        if self.is_interactive and self._last_printed_at:
+            rewrite_line("")
 
-    def line(self, done: int, seconds: float, name: str = "", width: int | None = None) -> str:
-        """Return the line; what does not fit is left out from its end."""
+    def format_line(
+        self, done: int, seconds: float, name: str = "", width: int | None = None
+    ) -> str:
+        """Return the progress line, cut to `width` columns; a long `name` loses its beginning."""
         width = width or shutil.get_terminal_size().columns
         rate = done / seconds if seconds else 0.0
         if self.total:
             share = min(1.0, done / self.total)
-            filled = round(share * _BAR)
-            bar = f" {'█' * filled}{'░' * (_BAR - filled)}" if width >= _NARROW else ""
+            filled = round(share * _BAR_COLUMNS)
+            bar = (
+                f" {'█' * filled}{'░' * (_BAR_COLUMNS - filled)}"
+                if width >= _MIN_COLUMNS_FOR_BAR
+                else ""
+            )
             count = f"{bar} {done:,}/{self.total:,} {self.unit}"
-            left = f", {_time((self.total - done) / rate)} left" if rate and share < 1 else ""
+            left = (
+                f", {_format_duration((self.total - done) / rate)} left"
+                if rate and share < 1
+                else ""
+            )
         else:
             count, left = f" {done:,} {self.unit}", ""
         text = f"{self.verb}{count}, {rate:,.0f}/s{left}" if done else f"{self.verb}{count}"
-        room = width - len(text) - 3
-        if not name or room <= _BAR:
+        name_columns = width - len(text) - 3
+        if not name or name_columns <= _BAR_COLUMNS:
             return text[: width - 1]
-        shown = harmless(name.replace("\n", " "))
-        while columns(shown) > room:
-            shown = shown[1:]
-        return f"{text}  {shown}"
+        shown_name = sanitize(name.replace("\n", " "))
+        while display_width(shown_name) > name_columns:
+            shown_name = shown_name[1:]
+        return f"{text}  {shown_name}"
 
-    def _writes(self, text: str) -> None:
-        if self.person:
-            rewrite(text)
+    def _print(self, text: str) -> None:
+        if self.is_interactive:
+            rewrite_line(text)
         else:
             click.echo(text, err=True)
 
 
-def _time(seconds: float) -> str:
-    if seconds < _MINUTE:
+def _format_duration(seconds: float) -> str:
+    if seconds < _MINUTE_SECONDS:
         return f"{seconds:.0f} s"
-    if seconds < _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.1f} h"
+    if seconds < _HOUR_SECONDS:
+        return f"{seconds / _MINUTE_SECONDS:.0f} min"
+    return f"{seconds / _HOUR_SECONDS:.1f} h"

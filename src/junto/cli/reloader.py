@@ -1,4 +1,4 @@
-"""`junto serve --reload`: a server for developers, begun anew whenever its files change."""
+"""`junto serve --reload`: a development server that restarts when its files change."""
 
 import contextlib
 import signal
@@ -9,47 +9,47 @@ from pathlib import Path
 
 import click
 
-import junto
+from junto import version
 from junto.domain.errors import ConfigurationError
 
 
-def serve(files: Iterable[Path]) -> None:
-    """Serve in a child process, and begin it anew when the sources or `files` change.
+def serve(config_files: Iterable[Path]) -> None:
+    """Serve in a child process, and restart it when the sources or `config_files` change.
 
     Raises:
-        ConfigurationError: what watches files is not installed.
+        ConfigurationError: watchfiles is not installed.
     """
     try:
-        from watchfiles import PythonFilter, watch  # of an extra
+        from watchfiles import PythonFilter, watch  # from the `documents` extra
     except ImportError:
         raise ConfigurationError(
             "--reload needs watchfiles: pip install 'junto[documents]'."
         ) from None
-    source = Path(junto.__file__).parent
-    wanted = PythonFilter(extra_extensions=(".yaml", ".yml"))
-    # Ended like this as by Ctrl-C, and with the child.
+    source = Path(version.__file__).parent
+    watch_filter = PythonFilter(extra_extensions=(".yaml", ".yml"))
+    # Handle SIGTERM like Ctrl-C, so that the child is stopped too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    child = _begun()
+    child = _spawn_server()
     try:
         with contextlib.suppress(KeyboardInterrupt):
             while True:
-                # Anew each time: an editor that replaces a file takes what was watched away.
-                paths = [source, *(path for path in files if path.exists())]
-                changes = next(watch(*paths, watch_filter=wanted))
+                # Watch again each time: an editor that replaces a file removes the watched inode.
+                paths = [source, *(path for path in config_files if path.exists())]
+                changes = next(watch(*paths, watch_filter=watch_filter))
                 names = ", ".join(sorted({Path(name).name for _, name in changes}))
                 click.echo(f"Changed: {names}. Junto begins anew.", err=True)
-                _ended(child)
-                child = _begun()
+                _stop_server(child)
+                child = _spawn_server()
     finally:
-        _ended(child)
+        _stop_server(child)
 
 
-def _begun() -> "subprocess.Popen[bytes]":
-    words = [word for word in sys.argv[1:] if word != "--reload"]
-    return subprocess.Popen([sys.executable, "-P", "-m", "junto", *words])  # noqa: S603 - ourselves
+def _spawn_server() -> "subprocess.Popen[bytes]":
+    args = [arg for arg in sys.argv[1:] if arg != "--reload"]
+    return subprocess.Popen([sys.executable, "-P", "-m", "junto", *args])  # noqa: S603 - our own command line
 
 
-def _ended(child: "subprocess.Popen[bytes]") -> None:
-    """Let the server end in its own time, unless it has ended already."""
+def _stop_server(child: "subprocess.Popen[bytes]") -> None:
+    """Terminate the server and wait until it has finished its calls."""
     child.send_signal(signal.SIGTERM)
     child.wait()

@@ -1,48 +1,49 @@
-"""`junto mcp`."""
+"""`junto mcp`: the MCP server on standard input and output."""
 
 import asyncio
 import sys
 
 import click
 
-from junto.cli import settled
-from junto.settings import Loaded
-from junto.transport.descriptors import claim
+from junto.cli.startup import enable_gc
+from junto.settings import LoadedSettings
+from junto.transport.stdout_guard import claim_stdio
 
 
-def serve(loaded: Loaded) -> None:
-    """Serve the client that started this process, until it closes our input."""
-    person = sys.stdin is not None and sys.stdin.isatty()
-    # Before the rest is imported, since that may print as well.
-    wire = claim()
-    from junto.app import Junto, running
-    from junto.cli.notices import say_who_answers
-    from junto.transport.protocol import server_of
+def serve(loaded: LoadedSettings) -> None:
+    """Serve the client that started this process, until it closes standard input."""
+    is_interactive = sys.stdin is not None and sys.stdin.isatty()
+    # Before the other imports, since they may print to standard output.
+    fds = claim_stdio()
+    from junto.app.application import Application, build_app
+    from junto.app.server import build_server_spec
+    from junto.cli.banner import print_model_notice
+    from junto.transport.protocol import build_mcp_server
+    from junto.transport.shutdown import Shutdown
     from junto.transport.stdio import serve_stdio
-    from junto.transport.stopping import Stopping
 
-    if person:
+    if is_interactive:
         click.echo(
             "Junto speaks MCP on standard input; a client should start this command.\n"
             "To try it by hand, type a JSON-RPC message per line; Ctrl-D ends.",
             err=True,
         )
-    with running(loaded, default_level="warning") as junto:
-        say_who_answers(junto.catalog)
-        server, options = server_of(junto.surface), junto.settings.stdio
+    with build_app(loaded, default_level="warning") as junto:
+        print_model_notice(junto.catalog)
+        server, options = build_mcp_server(build_server_spec(junto)), junto.settings.stdio
 
-        async def served(junto: Junto) -> None:
-            stopping = Stopping()
-            with stopping.heard():
+        async def run_server(junto: Application) -> None:
+            shutdown = Shutdown()
+            with shutdown.handle_signals():
                 async with junto.open():
                     await serve_stdio(
                         server,
-                        wire,
-                        stopping,
-                        drain=options.drain,
-                        most_bytes=options.max_line_bytes,
+                        fds,
+                        shutdown,
+                        drain_seconds=options.drain,
+                        max_line_bytes=options.max_line_bytes,
                     )
-                    stopping.tell(junto.jobs.hurry)
+                    shutdown.set_listener(junto.jobs.skip_drain)
 
-        settled()
-        asyncio.run(served(junto))
+        enable_gc()
+        asyncio.run(run_server(junto))

@@ -1,150 +1,247 @@
-"""`junto usage`: what was used, as tables with bars for people."""
+"""`junto usage`: usage, cost and budgets as tables with bars, JSON or CSV."""
 
 import asyncio
+import csv
+import io
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 import click
 
-from junto.app import Junto, running
-from junto.cli.bars import bar
-from junto.cli.table import show
-from junto.cli.usage_data import Report, as_csv, as_json
-from junto.cli.writing import room_of, say, wrapped
+from junto.app.application import Application, build_app
+from junto.cli.table import print_table
+from junto.cli.terminal_text import get_max_columns, print_stderr, wrap_text
 from junto.domain.limits import Period
-from junto.domain.usage import Amount
-from junto.settings import Loaded
-from junto.telemetry.reports import By, Line, Standing, beginning
+from junto.domain.usage import UsageTotals
+from junto.settings import LoadedSettings
+from junto.telemetry.usage_reports import BudgetStatus, GroupBy, UsageGroup, parse_window_start
 
-# A bar in a terminal of eighty columns, and elsewhere.
-_SHORT, _LONG, _WIDE = 12, 20, 100
-_PERIODS = {Period.DAY: "today", Period.MONTH: "this month", Period.EVER: "in all"}
+# The width of bars in terminals narrower than `_WIDE_TERMINAL_COLUMNS`, and in others.
+_NARROW_BAR_COLUMNS, _WIDE_BAR_COLUMNS, _WIDE_TERMINAL_COLUMNS = 12, 20, 100
+_PERIOD_LABELS = {Period.DAY: "today", Period.MONTH: "this month", Period.EVER: "in all"}
+_EIGHTH_BLOCKS = " ▏▎▍▌▋▊▉"
+_FULL_BLOCK = "█"
+_ASCII_BLOCK = "#"
 
 
-def usage(loaded: Loaded, window: str, by: str | None, form: str | None) -> None:
-    """Print what was used."""
-    wanted = (By(by),) if by else (By.DAY,) if form == "csv" else tuple(By)
-    with running(loaded, default_level="error") as junto:
-        found = asyncio.run(_found(junto, window, wanted))
-    if form == "json":
-        click.echo(as_json(found))
-    elif form == "csv":
-        click.echo(as_csv(found), nl=False)
+@dataclass(frozen=True, slots=True)
+class UsageSummary:
+    """Usage since a point in time, in total and by group, and the status of budgets."""
+
+    since: float
+    total: UsageTotals
+    breakdowns: Mapping[GroupBy, tuple[UsageGroup, ...]]
+    budgets: tuple[BudgetStatus, ...]
+
+
+def print_usage(
+    loaded: LoadedSettings, window: str, by: str | None, output_format: str | None
+) -> None:
+    """Print the usage of a time window."""
+    groupings = (
+        (GroupBy(by),) if by else (GroupBy.DAY,) if output_format == "csv" else tuple(GroupBy)
+    )
+    with build_app(loaded, default_level="error") as junto:
+        summary = asyncio.run(_collect_summary(junto, window, groupings))
+    if output_format == "json":
+        click.echo(_format_json(summary))
+    elif output_format == "csv":
+        click.echo(_format_csv(summary), nl=False)
     else:
-        _tell(found, window, all_of=by is None)
+        _print_summary(summary, window, all_groupings=by is None)
         if not loaded.settings.usage.enabled:
-            say("Nothing is counted now: usage.enabled is off.")
+            print_stderr("Nothing is counted now: usage.enabled is off.")
 
 
-async def _found(junto: Junto, window: str, wanted: Sequence[By]) -> Report:
-    reports = junto.counting.reports
-    since = beginning(window, reports.now())
-    async with junto.alone():
-        return Report(
+async def _collect_summary(
+    junto: Application, window: str, groupings: Sequence[GroupBy]
+) -> UsageSummary:
+    reports = junto.usage.reports
+    since = parse_window_start(window, reports.now())
+    async with junto.open(background=False):
+        return UsageSummary(
             since,
-            await reports.total(since),
-            {by: await reports.lines(by, since) for by in wanted},
-            await reports.budgets(),
+            await reports.get_total(since),
+            {by: await reports.group_usage(by, since) for by in groupings},
+            await reports.list_budgets(),
         )
 
 
-def _tell(found: Report, window: str, *, all_of: bool) -> None:
-    total = found.total
-    if total == Amount():
-        click.echo(f"Nothing was used since {_day(found.since)}.")
+def _print_summary(summary: UsageSummary, window: str, *, all_groupings: bool) -> None:
+    total = summary.total
+    if total == UsageTotals():
+        click.echo(f"Nothing was used since {_format_time(summary.since)}.")
     else:
         failed = f" ({total.failures:,} failed)" if total.failures else ""
-        tokens = f"{_short(total.input_tokens)} tokens in, {_short(total.output_tokens)} out"
-        _print(
-            f"Since {_day(found.since)} ({window}): {_many(total.calls, 'call')}{failed}, "
-            f"{_many(total.questions, 'question')} to models, {tokens}, {_money(total)}"
+        calls = _format_count(total.calls, "call")
+        questions = _format_count(total.questions, "question")
+        tokens = (
+            f"{_format_tokens(total.input_tokens)} tokens in, "
+            f"{_format_tokens(total.output_tokens)} out"
         )
-    for by, lines in found.parts.items():
-        # One caller, as on a laptop, is no news.
-        if lines and not (all_of and by is By.CALLER and len(lines) == 1):
+        _print_wrapped(
+            f"Since {_format_time(summary.since)} ({window}): {calls}{failed}, "
+            f"{questions} to models, {tokens}, {_format_cost(total)}"
+        )
+    for by, groups in summary.breakdowns.items():
+        # A breakdown by caller is useless if there is only one, as on a laptop.
+        if groups and not (all_groupings and by is GroupBy.CALLER and len(groups) == 1):
             click.echo()
-            _show(by, lines)
-    for standing in found.budgets:
+            _print_breakdown(by, groups)
+    for budget in summary.budgets:
         click.echo()
-        _print(_budget(standing))
+        _print_wrapped(_format_budget(budget))
     if total.unpriced:
-        unknown = _many(total.unpriced, "question")
-        say(f"+ The price of {unknown} is not known, so it was more than that.")
+        unpriced = _format_count(total.unpriced, "question")
+        print_stderr(f"+ The price of {unpriced} is not known, so it was more than that.")
 
 
-def _print(text: str) -> None:
-    """Print a sentence; in a terminal no word is cut by its edge."""
-    click.echo(wrapped(text, room_of(sys.stdout)))
+def _print_wrapped(text: str) -> None:
+    """Print text to standard output, wrapped to the width of a terminal."""
+    click.echo(wrap_text(text, get_max_columns(sys.stdout)))
 
 
-def _show(by: By, lines: Sequence[Line]) -> None:
-    priced = any(line.amount.cost for line in lines)
-    weights = [_weight(line.amount, by, priced=priced) for line in lines]
-    most = max(weights) or Decimal(1)
-    name, *numbers = head = (by.upper(), "CALLS", "FAILED", "TOKENS IN", "TOKENS OUT", "COST", "")
-    columns = _columns()
+def _print_breakdown(by: GroupBy, groups: Sequence[UsageGroup]) -> None:
+    has_costs = any(group.totals.cost for group in groups)
+    values = [_get_bar_value(group.totals, by, has_costs=has_costs) for group in groups]
+    max_value = max(values) or Decimal(1)
+    name, *numbers = header = (by.upper(), "CALLS", "FAILED", "TOKENS IN", "TOKENS OUT", "COST", "")
+    columns = _get_bar_columns()
     rows = (
-        (*_row(line), bar(float(weight / most), columns))
-        for line, weight in zip(lines, weights, strict=True)
+        (*_build_row(group), format_bar(float(value / max_value), columns))
+        for group, value in zip(groups, values, strict=True)
     )
-    show([head, *rows], right=numbers[:-1], shorten=(name,), drop=("",))
+    print_table([header, *rows], align_right=numbers[:-1], shorten=(name,), drop=("",))
 
 
-def _columns() -> int:
-    room = room_of(sys.stdout)
-    return _SHORT if room and room < _WIDE else _LONG
+def _get_bar_columns() -> int:
+    width = get_max_columns(sys.stdout)
+    return _NARROW_BAR_COLUMNS if width and width < _WIDE_TERMINAL_COLUMNS else _WIDE_BAR_COLUMNS
 
 
-def _row(line: Line) -> tuple[str, ...]:
-    amount = line.amount
+def _build_row(group: UsageGroup) -> tuple[str, ...]:
+    totals = group.totals
     return (
-        line.name,
-        f"{amount.calls:,}",
-        f"{amount.failures:,}" if amount.failures else "",
-        _short(amount.input_tokens),
-        _short(amount.output_tokens),
-        _money(amount),
+        group.name,
+        f"{totals.calls:,}",
+        f"{totals.failures:,}" if totals.failures else "",
+        _format_tokens(totals.input_tokens),
+        _format_tokens(totals.output_tokens),
+        _format_cost(totals),
     )
 
 
-def _weight(amount: Amount, by: By, *, priced: bool) -> Decimal:
-    """Return what a bar shows: money, or tokens where there is none, or calls."""
-    if priced:
-        return amount.cost
-    return Decimal(amount.tokens or 0) if by is not By.TOOL else Decimal(amount.calls)
+def _get_bar_value(totals: UsageTotals, by: GroupBy, *, has_costs: bool) -> Decimal:
+    """Return the value of a bar: the cost; without any costs, tokens or (for tools) calls."""
+    if has_costs:
+        return totals.cost
+    return Decimal(totals.tokens or 0) if by is not GroupBy.TOOL else Decimal(totals.calls)
 
 
-def _budget(standing: Standing) -> str:
-    account = standing.account
-    share = float(standing.spent / account.limit) if account.limit else 1.0
+def _format_budget(budget: BudgetStatus) -> str:
+    account = budget.account
+    share = float(budget.spent / account.limit) if account.limit else 1.0
+    bar = format_bar(share, _get_bar_columns())
     return (
-        f"Budget: ${standing.spent:,.2f} of ${account.limit:,.2f} spent "
-        f"{_PERIODS[account.period]}, ${standing.left:,.2f} left  {bar(share, _columns())}"
+        f"Budget: ${budget.spent:,.2f} of ${account.limit:,.2f} spent "
+        f"{_PERIOD_LABELS[account.period]}, ${budget.balance:,.2f} left  {bar}"
     )
 
 
-def _day(moment: float) -> str:
-    return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+def _format_time(timestamp: float) -> str:
+    return datetime.fromtimestamp(timestamp).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _short(count: int) -> str:
-    """Return a number of tokens as people say it: 950, 12.3k, 4.5M."""
-    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")):
+def _format_tokens(count: int) -> str:
+    """Return a number of tokens in short form: 950, 12.3k, 4.5M."""
+    for size, suffix in ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")):
         if count >= size:
-            return f"{count / size:.1f}{letter}"
+            return f"{count / size:.1f}{suffix}"
     return str(count)
 
 
-def _money(amount: Amount) -> str:
-    """Return what it cost; a + says that it was more."""
-    more = "+" if amount.unpriced else ""
-    if not amount.cost:
-        return "?" if more else "$0"
-    cents = f"{amount.cost:,.2f}" if amount.cost >= 1 else f"{amount.cost:.4f}"
-    return f"${cents}{more}"
+def _format_cost(totals: UsageTotals) -> str:
+    """Return the cost in USD; a trailing + marks usage without a known price."""
+    plus = "+" if totals.unpriced else ""
+    if not totals.cost:
+        return "?" if plus else "$0"
+    amount = f"{totals.cost:,.2f}" if totals.cost >= 1 else f"{totals.cost:.4f}"
+    return f"${amount}{plus}"
+
+
+def format_bar(fraction: float, columns: int) -> str:
+    """Return a bar that fills `fraction` of `columns`; any fraction above 0 is visible."""
+    fraction = min(max(fraction, 0.0), 1.0)
+    if not _can_encode(_EIGHTH_BLOCKS):
+        return _ASCII_BLOCK * max(round(fraction * columns), int(fraction > 0))
+    eighths = max(round(fraction * columns * 8), int(fraction > 0))
+    return (_FULL_BLOCK * (eighths // 8) + _EIGHTH_BLOCKS[eighths % 8]).rstrip()
+
+
+def _can_encode(characters: str) -> bool:
+    try:
+        characters.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _format_json(summary: UsageSummary) -> str:
+    """Return a usage summary as JSON."""
+    facts = {
+        "since": datetime.fromtimestamp(summary.since).astimezone().isoformat(),
+        "total": _totals_to_dict(summary.total),
+        "by": {
+            by.value: [{by.value: group.name, **_totals_to_dict(group.totals)} for group in groups]
+            for by, groups in summary.breakdowns.items()
+        },
+        "budgets": [
+            {
+                "name": budget.account.key,
+                "period": budget.account.period.value,
+                "limitUsd": float(budget.account.limit),
+                "spentUsd": float(budget.spent),
+                "leftUsd": float(budget.balance),
+            }
+            for budget in summary.budgets
+        ],
+    }
+    return json.dumps(facts, indent=2)
+
+
+def _totals_to_dict(totals: UsageTotals) -> dict[str, int | float]:
+    return {
+        "calls": totals.calls,
+        "failures": totals.failures,
+        "questions": totals.questions,
+        "unanswered": totals.unanswered,
+        "inputTokens": totals.input_tokens,
+        "outputTokens": totals.output_tokens,
+        "costUsd": float(totals.cost),
+        "unpriced": totals.unpriced,
+    }
+
+
+def _format_csv(summary: UsageSummary) -> str:
+    """Return the single breakdown of a usage summary as CSV."""
+    ((by, groups),) = summary.breakdowns.items()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([by.value, *_totals_to_dict(UsageTotals())])
+    writer.writerows(
+        [_escape_formula(group.name), *_totals_to_dict(group.totals).values()] for group in groups
+    )
+    return text.getvalue()
+
+
+def _escape_formula(name: str) -> str:
+    """Quote a name that a spreadsheet would evaluate as a formula."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

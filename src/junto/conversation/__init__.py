@@ -1,1 +1,1 @@
-"""Conversations: what is remembered, how much of it is sent, and what comes back."""
+"""Conversations with models: context, tool loop, storage of turns, history and export."""

@@ -1,4 +1,4 @@
-"""Conversations as files: all of them as JSON lines that can be read back, one as a text."""
+"""Export and import of conversations: all as JSON lines, or one as Markdown."""
 
 import json
 import time
@@ -8,123 +8,138 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from junto.domain.conversations import Conversation, ConversationStore, Said, Status
+from junto.domain.completions import Usage
+from junto.domain.conversations import (
+    Conversation,
+    ConversationStatus,
+    ConversationStore,
+    StoredMessage,
+)
 from junto.domain.errors import InvalidInputError
-from junto.domain.messages import Document, Image, Message, Role, Text, ToolCall, ToolResult
-from junto.domain.questions import Usage
-from junto.storage.encoding import read_parts, written_parts
+from junto.domain.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    Role,
+    TextPart,
+    ToolCall,
+    ToolResult,
+)
+from junto.storage.message_json import decode_parts, encode_parts
 
-_LAST_MOMENT = 253_402_300_800  # the year 10000
+_MAX_TIMESTAMP = 253_402_300_800  # the year 10000
 
 
-async def exported(store: ConversationStore, owner: str) -> AsyncIterator[str]:
-    """Yield every conversation as a line, each after the one that it branches off from."""
-    async for conversation, said in store.everything(owner):
-        yield line_of(conversation, said)
+async def export_lines(store: ConversationStore, owner: str) -> AsyncIterator[str]:
+    """Yield every conversation as one line, parents before their branches."""
+    async for conversation, messages in store.iter_all(owner):
+        yield encode_line(conversation, messages)
 
 
-def line_of(conversation: Conversation, said: tuple[Said, ...]) -> str:
+def encode_line(conversation: Conversation, messages: tuple[StoredMessage, ...]) -> str:
     """Return a conversation and its own messages as one line of JSON."""
-    facts = asdict(conversation)
-    del facts["owner"], facts["length"]
-    facts["messages"] = [_written(each) for each in said]
-    return json.dumps(facts, ensure_ascii=False)
+    record = asdict(conversation)
+    del record["owner"], record["length"]
+    record["messages"] = [_encode_message(each) for each in messages]
+    return json.dumps(record, ensure_ascii=False)
 
 
-def flat(conversation: Conversation, said: tuple[Said, ...]) -> str:
-    """Return one conversation as a line that needs no other: what it shares becomes its own."""
-    return line_of(replace(conversation, parent=None, inherited=0), said)
+def encode_standalone_line(conversation: Conversation, messages: tuple[StoredMessage, ...]) -> str:
+    """Return a conversation as a line that needs no parent: inherited messages become its own."""
+    return encode_line(replace(conversation, parent=None, inherited=0), messages)
 
 
-async def imported(store: ConversationStore, owner: str, lines: Iterable[str]) -> int:
-    """Read lines back and return how many conversations they were.
+async def import_from_lines(store: ConversationStore, owner: str, lines: Iterable[str]) -> int:
+    """Import conversations from lines, and return how many there were.
 
     Raises:
-        InvalidInputError: a line is none of ours, or its conversation is there already.
+        InvalidInputError: a line is not in the export format, or its conversation already exists.
     """
-    count, gone = 0, []
+    count, deleted_ids = 0, []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        conversation, said = _read(line, number, owner)
+        conversation, messages = _parse_line(line, number, owner)
         before = replace(conversation, length=conversation.inherited)
-        if await store.find(owner, conversation.id) or await store.keep(before, said):
+        if await store.find(owner, conversation.id) or await store.save_turn(before, messages):
             raise InvalidInputError(
                 f"line {number}: the conversation {conversation.id} is there already. The "
                 f"{count} before it have been read."
             )
-        # Whoever brings something back wants to have it for a while.
+        # Counts as used now; otherwise an old conversation would expire again at once.
         await store.touch(owner, conversation.id, time.time())
-        if conversation.status is Status.DELETED:
-            gone.append(conversation.id)
+        if conversation.status is ConversationStatus.DELETED:
+            deleted_ids.append(conversation.id)
         count += 1
-    for id_ in gone:  # only now that those are there which share them
-        await store.delete(owner, id_)
+    for conversation_id in deleted_ids:  # only now, because branches share their messages
+        await store.delete(owner, conversation_id)
     return count
 
 
-def markdown(conversation: Conversation, said: Iterable[Said]) -> str:
-    """Return a conversation as a text for people."""
-    begun = datetime.fromtimestamp(conversation.created, UTC).isoformat(timespec="seconds")
-    head = [f"# {conversation.title}", f"{conversation.id}, {conversation.model}, {begun}"]
+def format_markdown(conversation: Conversation, messages: Iterable[StoredMessage]) -> str:
+    """Return a conversation as Markdown."""
+    created = datetime.fromtimestamp(conversation.created, UTC).isoformat(timespec="seconds")
+    head = [f"# {conversation.title}", f"{conversation.id}, {conversation.model}, {created}"]
     if conversation.system:
         head.append(f"> {conversation.system}")
-    turns = [f"## {_speaker(each)}\n\n{_words(each.message)}" for each in said]
+    turns = [f"## {_speaker_name(each)}\n\n{_format_message(each.message)}" for each in messages]
     return "\n\n".join([*head, *turns]) + "\n"
 
 
-def _speaker(said: Said) -> str:
-    return "You" if said.message.role is Role.USER else said.model or "Model"
+def _speaker_name(stored: StoredMessage) -> str:
+    return "You" if stored.message.role is Role.USER else stored.model or "Model"
 
 
-def _words(message: Message) -> str:
-    shown = []
+def _format_message(message: Message) -> str:
+    blocks = []
     for part in message.parts:
         match part:
-            case Text(text):
-                shown.append(text)
-            case Image(mime_type, data) | Document(mime_type, data):
-                shown.append(f"*({mime_type}, {len(data):,} bytes)*")
+            case TextPart(text):
+                blocks.append(text)
+            case ImagePart(mime_type, data) | DocumentPart(mime_type, data):
+                blocks.append(f"*({mime_type}, {len(data):,} bytes)*")
             case ToolCall(_, name, arguments):
-                shown.append(f"*(calls {name} with {json.dumps(dict(arguments))})*")
+                blocks.append(f"*(calls {name} with {json.dumps(dict(arguments))})*")
             case ToolResult(_, content):
-                shown.append(_words(Message(Role.USER, content)))
-    return "\n\n".join(shown)
+                blocks.append(_format_message(Message(Role.USER, content)))
+    return "\n\n".join(blocks)
 
 
-def _written(said: Said) -> dict[str, Any]:
+def _encode_message(stored: StoredMessage) -> dict[str, Any]:
     return {
-        "role": said.message.role.value,
-        "parts": written_parts(said.message.parts),
-        "at": said.at,
-        "model": said.model,
-        "provider": said.provider,
-        "usage": asdict(said.usage) if said.usage else None,
-        "cost": None if said.cost is None else str(said.cost),
+        "role": stored.message.role.value,
+        "parts": encode_parts(stored.message.parts),
+        "at": stored.at,
+        "model": stored.model,
+        "provider": stored.provider,
+        "usage": asdict(stored.usage) if stored.usage else None,
+        "cost": None if stored.cost is None else str(stored.cost),
     }
 
 
-def _read(line: str, number: int, owner: str) -> tuple[Conversation, tuple[Said, ...]]:
+def _parse_line(
+    line: str, number: int, owner: str
+) -> tuple[Conversation, tuple[StoredMessage, ...]]:
     try:
-        facts = json.loads(line)
-        messages = facts.pop("messages")
-        facts["models"] = tuple(facts["models"])
-        facts["status"] = Status(facts["status"])
-        conversation = Conversation(owner=owner, **facts)
-        _check(conversation)
-        said = tuple(
-            _message(each, position)
+        record = json.loads(line)
+        messages = record.pop("messages")
+        record["models"] = tuple(record["models"])
+        record["status"] = ConversationStatus(record["status"])
+        conversation = Conversation(owner=owner, **record)
+        _validate(conversation)
+        stored = tuple(
+            _decode_message(each, position)
             for position, each in enumerate(messages, start=conversation.inherited)
         )
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         raise InvalidInputError(
             f"line {number}: it is no conversation as `junto conversations export` writes it."
         ) from None
-    return conversation, said
+    return conversation, stored
 
 
-def _check(conversation: Conversation) -> None:
-    """Refuse what could never have been exported; the types are only promised."""
+def _validate(conversation: Conversation) -> None:
+    """Reject values that an export never contains; the dataclass does not check its types."""
     texts = (conversation.id, conversation.model, conversation.title, *conversation.models)
     optional = (conversation.system, conversation.parent)
     if not all(isinstance(text, str) for text in texts):
@@ -133,24 +148,24 @@ def _check(conversation: Conversation) -> None:
         raise TypeError("a text")
     if not isinstance(conversation.settings, dict) or not conversation.id.isprintable():
         raise TypeError("settings, or an id")
-    inherited, most = conversation.inherited, 2**31 if conversation.parent else 0
-    if not conversation.id or type(inherited) is not int or not 0 <= inherited <= most:
+    inherited, max_inherited = conversation.inherited, 2**31 if conversation.parent else 0
+    if not conversation.id or type(inherited) is not int or not 0 <= inherited <= max_inherited:
         raise ValueError("an id, or what is inherited")
-    for moment in (conversation.created, conversation.updated):
-        _moment(moment)
+    for timestamp in (conversation.created, conversation.updated):
+        _parse_timestamp(timestamp)
 
 
-def _moment(at: float) -> float:
-    if not 0 <= float(at) < _LAST_MOMENT:
+def _parse_timestamp(value: float) -> float:
+    if not 0 <= float(value) < _MAX_TIMESTAMP:
         raise ValueError("a time")
-    return float(at)
+    return float(value)
 
 
-def _message(facts: Mapping[str, Any], position: int) -> Said:
-    return Said(
+def _decode_message(facts: Mapping[str, Any], position: int) -> StoredMessage:
+    return StoredMessage(
         position=position,
-        message=Message(Role(facts["role"]), read_parts(facts["parts"])),
-        at=_moment(facts["at"]),
+        message=Message(Role(facts["role"]), decode_parts(facts["parts"])),
+        at=_parse_timestamp(facts["at"]),
         model=facts["model"],
         provider=facts["provider"],
         usage=Usage(**facts["usage"]) if facts["usage"] else None,

@@ -1,6 +1,6 @@
-"""Checking JSON against a schema, in a process that can be stopped.
+"""Validates JSON against a schema, in a process that can be killed.
 
-A schema may hold a pattern that takes for ever, or levels without end, and comes from a caller.
+Schemas come from callers: a pattern may never terminate, and nesting may have no limit.
 Reads `{"schema": …, "text": … or null}` and writes `{"data": …}` or `{"schema"|"answer": problem}`.
 """
 
@@ -10,66 +10,66 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-_SHOWN = 200
-_SECONDS = 5
-_BYTES = 1024**3
-_ODD = (RecursionError, ArithmeticError, ValueError, TypeError, KeyError)
+_MAX_PROBLEM_CHARS = 200
+_MAX_CPU_SECONDS = 5
+_MAX_MEMORY_BYTES = 1024**3
+_INPUT_ERRORS = (RecursionError, ArithmeticError, ValueError, TypeError, KeyError)
 
 
 def main() -> None:
-    """Answer one question on standard input."""
-    _limit()
+    """Answer one request from standard input."""
+    _limit_resources()
     try:
-        question = json.loads(sys.stdin.buffer.read())
-        outcome = _outcome(question["schema"], question["text"])
+        request = json.loads(sys.stdin.buffer.read())
+        result = _check(request["schema"], request["text"])
     except RecursionError:
-        outcome = {"schema": "it has too many levels"}
-    sys.stdout.write(json.dumps(outcome))
+        result = {"schema": "it has too many levels"}
+    sys.stdout.write(json.dumps(result))
 
 
-def _limit() -> None:
+def _limit_resources() -> None:
     try:
         import resource
-    except ImportError:  # Windows: the caller's clock alone stops us
+    except ImportError:  # on Windows, only the caller's timeout applies
         return
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
 
 
-def _outcome(schema: Any, text: str | None) -> dict[str, Any]:
-    if problem := _schema_problem(schema):
+def _check(schema: Any, text: str | None) -> dict[str, Any]:
+    if problem := _find_schema_problem(schema):
         return {"schema": problem}
     if text is None:
         return {"data": None}
     try:
-        data = json.loads(text, parse_constant=_refused)
-        if not all(math.isfinite(number) for number in _floats(data)):
+        data = json.loads(text, parse_constant=_reject_constant)
+        if not all(math.isfinite(number) for number in _iter_floats(data)):
             return {"answer": "a number in it is beyond all bounds"}
-    except _ODD:
+    except _INPUT_ERRORS:
         return {"answer": "it is no JSON"}
-    return _checked(schema, data)
+    return _validate(schema, data)
 
 
-def _checked(schema: Any, data: Any) -> dict[str, Any]:
+def _validate(schema: Any, data: Any) -> dict[str, Any]:
     try:
-        problem = next(iter(_validator(schema).iter_errors(data)), None)
-    except _ODD:
+        problem = next(iter(_build_validator(schema).iter_errors(data)), None)
+    except _INPUT_ERRORS:
         return {"schema": "it cannot be applied to the answer"}
     if problem is None:
         return {"data": data}
-    where = "/".join(str(step) for step in problem.absolute_path) or "the whole"
-    return {"answer": f"{where}: {problem.message[:_SHOWN]}"}
+    where = "/".join(str(key) for key in problem.absolute_path) or "the whole"
+    return {"answer": f"{where}: {problem.message[:_MAX_PROBLEM_CHARS]}"}
 
 
-def _validator(schema: Any) -> Any:
+def _build_validator(schema: Any) -> Any:
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
-    # Its own registry would fetch whatever a schema refers to, from the web or the disk.
+    # The default registry would fetch references from the web or the disk.
     return Draft202012Validator(schema, registry=Registry())
 
 
-def _schema_problem(schema: Any) -> str | None:
+def _find_schema_problem(schema: Any) -> str | None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -78,41 +78,44 @@ def _schema_problem(schema: Any) -> str | None:
 
     try:
         Draft202012Validator.check_schema(schema)
-        resolver = DRAFT202012.create_resource(schema)
-        lookup = Registry().with_resource("", resolver).resolver().lookup
-        for reference in _references(schema):
+        resource = DRAFT202012.create_resource(schema)
+        lookup = Registry().with_resource("", resource).resolver().lookup
+        for reference in _iter_references(schema):
             if not reference.startswith("#"):
-                return f"{reference[:_SHOWN]}: a reference may only lead into the schema itself"
+                return (
+                    f"{reference[:_MAX_PROBLEM_CHARS]}: "
+                    "a reference may only lead into the schema itself"
+                )
             lookup(reference)
-        next(iter(_validator(schema).iter_errors(None)), None)
+        next(iter(_build_validator(schema).iter_errors(None)), None)
     except SchemaError as error:
-        return error.message[:_SHOWN]
+        return error.message[:_MAX_PROBLEM_CHARS]
     except Unresolvable as error:
-        return f"{error.ref[:_SHOWN]}: this reference leads nowhere"
-    except _ODD:
+        return f"{error.ref[:_MAX_PROBLEM_CHARS]}: this reference leads nowhere"
+    except _INPUT_ERRORS:
         return "it refers to itself without end, or is none"
     return None
 
 
-def _references(node: Any) -> Iterator[str]:
+def _iter_references(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         for name, value in node.items():
             if name in ("$ref", "$dynamicRef") and isinstance(value, str):
                 yield value
-            yield from _references(value)
+            yield from _iter_references(value)
     elif isinstance(node, list):
         for item in node:
-            yield from _references(item)
+            yield from _iter_references(item)
 
 
-def _floats(node: Any) -> Iterator[float]:
+def _iter_floats(node: Any) -> Iterator[float]:
     if isinstance(node, float):
         yield node
     for item in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _floats(item)
+        yield from _iter_floats(item)
 
 
-def _refused(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
     raise ValueError(name)
 
 

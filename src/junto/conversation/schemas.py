@@ -1,4 +1,4 @@
-"""Answers that must be JSON of a certain shape."""
+"""Answers as JSON: checks a schema, and parses an answer that must match it."""
 
 import asyncio
 import contextlib
@@ -9,72 +9,72 @@ from typing import Any
 
 from junto.domain.errors import InvalidInputError, ModelError
 
-_LARGEST = 256 * 1024
-_SECONDS = 10.0
-_CHILD = (sys.executable, "-P", "-m", "junto.conversation.schema_child")
-_TOO_MUCH = "it takes too long, or too much, to check"
+_MAX_SCHEMA_BYTES = 256 * 1024
+_WORKER_TIMEOUT_SECONDS = 10.0
+_WORKER_COMMAND = (sys.executable, "-P", "-m", "junto.conversation.schema_worker")
+_LIMIT_PROBLEM = "it takes too long, or too much, to check"
 
 
 async def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse a schema that is none, before anybody is asked.
+    """Reject an invalid schema before a model is asked.
 
     Raises:
-        InvalidInputError: it is none, or leads elsewhere.
+        InvalidInputError: the schema is not valid, or has external references.
     """
-    await _asked(schema, None)
+    await _validate(schema, None)
 
 
-async def checked(text: str, schema: Mapping[str, Any] | None) -> Any:
-    """Return the JSON in an answer, if a schema was asked for.
+async def parse_answer(text: str, schema: Mapping[str, Any] | None) -> Any:
+    """Return the JSON in an answer, or None if there is no schema.
 
     Raises:
-        ModelError: the answer is not what the schema says.
+        ModelError: the answer does not match the schema.
     """
-    return None if schema is None else await _asked(schema, _bare(text))
+    return None if schema is None else await _validate(schema, _strip_code_fence(text))
 
 
-async def _asked(schema: Mapping[str, Any], text: str | None) -> Any:
+async def _validate(schema: Mapping[str, Any], text: str | None) -> Any:
     try:
-        question = json.dumps({"schema": dict(schema), "text": text}).encode()
+        request = json.dumps({"schema": dict(schema), "text": text}).encode()
     except (ValueError, RecursionError):
         raise InvalidInputError("schema: it has too many levels.") from None
-    if len(question) > _LARGEST + len(text or "") * 6:
-        raise InvalidInputError(f"schema: it is larger than {_LARGEST // 1024} KB.")
-    outcome = await _child(question)
-    if "data" in outcome:
-        return outcome["data"]
-    if "schema" in outcome or (text is None and "answer" not in outcome):
-        raise InvalidInputError(f"schema: {outcome.get('schema', _TOO_MUCH)}.")
+    if len(request) > _MAX_SCHEMA_BYTES + len(text or "") * 6:
+        raise InvalidInputError(f"schema: it is larger than {_MAX_SCHEMA_BYTES // 1024} KB.")
+    result = await _run_worker(request)
+    if "data" in result:
+        return result["data"]
+    if "schema" in result or (text is None and "answer" not in result):
+        raise InvalidInputError(f"schema: {result.get('schema', _LIMIT_PROBLEM)}.")
     raise ModelError(
-        f"The model's answer does not fit the schema: {outcome.get('answer', _TOO_MUCH)}",
+        f"The model's answer does not fit the schema: {result.get('answer', _LIMIT_PROBLEM)}",
         retryable=True,
     )
 
 
-async def _child(question: bytes) -> dict[str, Any]:
-    """Ask a process of its own, which is ended if it thinks too long."""
+async def _run_worker(request: bytes) -> dict[str, Any]:
+    """Return the result of a worker process, or an empty one if it times out or crashes."""
     process = await asyncio.create_subprocess_exec(
-        *_CHILD,
+        *_WORKER_COMMAND,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        async with asyncio.timeout(_SECONDS):
-            answer, _ = await process.communicate(question)
-        found: dict[str, Any] = json.loads(answer)
+        async with asyncio.timeout(_WORKER_TIMEOUT_SECONDS):
+            output, _ = await process.communicate(request)
+        result: dict[str, Any] = json.loads(output)
     except (TimeoutError, ValueError):
         return {}
     else:
-        return found
+        return result
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
 
-def _bare(text: str) -> str:
-    """Return text without the fence that some models put around JSON."""
+def _strip_code_fence(text: str) -> str:
+    """Return a text without the code fence that some models put around JSON."""
     stripped = text.strip()
     if stripped.startswith("```") and stripped.endswith("```"):
         return stripped.removesuffix("```").partition("\n")[2]

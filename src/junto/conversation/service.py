@@ -1,4 +1,4 @@
-"""Conversations with models: load, fit, ask, keep."""
+"""Conversations with models: load the history, fit it to the model, ask, and save the turn."""
 
 import json
 import time
@@ -8,49 +8,53 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from junto.conversation.history import History
-from junto.conversation.schemas import checked
-from junto.conversation.tool_loop import Toolbox, ToolLoop, Worked, total
-from junto.domain.conversations import Conflict, Conversation, ConversationStore, Said
+from junto.conversation.context import ContextBuilder
+from junto.conversation.schemas import parse_answer
+from junto.conversation.tool_loop import Toolbox, ToolLoop, ToolLoopResult, sum_costs
+from junto.domain.completions import Answer, Effort, Event, Question, Usage
+from junto.domain.conversations import Conflict, Conversation, ConversationStore, StoredMessage
 from junto.domain.errors import (
+    CapacityExceededError,
     InputOutputError,
     InvalidInputError,
     ModelError,
-    NoRoomError,
     NotFoundError,
 )
-from junto.domain.estimates import message_tokens, question_tokens, text_tokens
-from junto.domain.ids import canonical, new_id
-from junto.domain.limits import Rate, RateLimiter, Taken
+from junto.domain.ids import new_id, normalize_id
+from junto.domain.limits import RateLimit, RateLimiter, RateReservation
 from junto.domain.messages import Message, Role
-from junto.domain.questions import Answer, Effort, Event, Question, Usage
-from junto.domain.usage import Origin
-from junto.providers.catalog.catalog import Catalog, Offer
+from junto.domain.token_estimates import (
+    estimate_message_tokens,
+    estimate_question_tokens,
+    estimate_text_tokens,
+)
+from junto.domain.usage import RequestOrigin
+from junto.providers.catalog.catalog import Catalog, ModelSpec
 from junto.providers.provider import Provider
-from junto.settings.tree import Answers
+from junto.runtime.tasks import run_to_completion
+from junto.settings.schema import AnswersSettings
 from junto.telemetry.logs import Log
-from junto.work.tasks import finished
 
-_thoughts = Log.of("reasoning")
+_reasoning_log = Log.get("reasoning")
 
-_TITLE = 60
-# For a model of which nobody says how much it holds.
-_USUAL_WINDOW = 32_768
-# Estimates are rough, so not all of a window is used.
-_SHARE = 0.9
-_TOUCH_EVERY = 60.0
-_TRIES = 3
+_MAX_TITLE_CHARS = 60
+# For models whose context window is not known.
+_DEFAULT_CONTEXT_WINDOW = 32_768
+# Token estimates are rough, so a part of the window is left unused.
+_MAX_WINDOW_FRACTION = 0.9
+_TOUCH_INTERVAL_SECONDS = 60.0
+_MAX_SAVE_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a caller says, to whom, and how; what is None is as the conversation or settings say."""
+class ChatRequest:
+    """A message to a model; None means the value of the conversation or of the settings."""
 
     message: Message
     owner: str
     conversation_id: str | None = None
-    # Whether an id that nobody knows is a new conversation under that id.
-    new_if_unknown: bool = False
+    # Whether an unknown id starts a new conversation with that id.
+    create_if_missing: bool = False
     model_id: str | None = None
     system: str | None = None
     max_tokens: int | None = None
@@ -58,132 +62,140 @@ class Request:
     reasoning: Effort | None = None
     schema: Mapping[str, Any] | None = None
     seed: int | None = None
-    # With what it is asked, for whoever keeps count.
+    # Name of the calling tool, for usage records.
     tool: str = ""
-    # The tools that the model may use, if it can.
+    # Tools offered to the model, if it supports them.
     toolbox: Toolbox | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The question is on its way, and takes about so many tokens."""
+class RequestSent:
+    """The question is sent to the model; `tokens` is an estimate of its size."""
 
     tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer that is kept, and under which name."""
+    """The complete answer, and the conversation that it was saved in."""
 
     answer: Answer
     conversation_id: str | None
     cost: Decimal | None
     data: Any = None
     notice: str | None = None
-    # What the model asked of tools on the way, and what they gave.
-    between: tuple[Message, ...] = ()
+    # The model's tool calls and their results.
+    tool_messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversations:
-    """Answers within conversations; without a store, every question stands alone."""
+    """Answers messages within conversations; without a store, each is answered on its own."""
 
-    council: Provider
+    provider: Provider
     catalog: Catalog
-    answers: Answers
+    answer_settings: AnswersSettings
     store: ConversationStore | None
-    history: History | None
-    # How often one conversation may be gone on with, and who counts.
-    limiter: RateLimiter | None = None
-    pace: Rate | None = None
+    context_builder: ContextBuilder | None
+    # Limits how often one conversation may be continued.
+    rate_limiter: RateLimiter | None = None
+    rate: RateLimit | None = None
     now: Callable[[], float] = time.time
 
-    async def reply(self, request: Request) -> AsyncGenerator[Event | Asked | Reply]:
-        """Yield the answer piece by piece, and a `Reply` once both sides are kept.
+    async def reply(self, request: ChatRequest) -> AsyncGenerator[Event | RequestSent | Reply]:
+        """Stream the model's answer, then yield a `Reply` once the turn is saved.
 
         Raises:
-            NotFoundError: there is no such conversation, or no such model.
-            JuntoError: the model could not answer; nothing is kept.
+            NotFoundError: the conversation or the model does not exist.
+            JuntoError: the model could not answer; nothing is saved.
         """
-        conversation, offer, notice = await self._begun(request)
-        await self._paced(conversation)
-        question = await self._question(conversation, offer, request)
-        yield Asked(question_tokens(question) - question.max_tokens)
-        toolbox = request.toolbox if offer.capabilities.tools else None
-        worked: Worked | None = None
-        async with aclosing(ToolLoop(self.council).stream(question, toolbox)) as events:
+        conversation, model_spec, notice = await self._resolve(request)
+        await self._check_rate(conversation)
+        question = await self._build_question(conversation, model_spec, request)
+        yield RequestSent(estimate_question_tokens(question) - question.max_tokens)
+        toolbox = request.toolbox if model_spec.capabilities.tools else None
+        result: ToolLoopResult | None = None
+        async with aclosing(ToolLoop(self.provider).stream(question, toolbox)) as events:
             async for event in events:
-                if isinstance(event, Worked):
-                    worked = event
+                if isinstance(event, ToolLoopResult):
+                    result = event
                 else:
                     yield event
-        if worked is None:
+        if result is None:
             raise ModelError("The model said nothing.", retryable=True)
-        if thoughts := worked.answer.message.thinking:
-            _thoughts.debug("thought", model=worked.answer.model, text=thoughts)
-        data = await checked(worked.answer.message.text, request.schema)
-        cost = total([self._cost(model, usage) for model, usage in worked.usages])
-        # Whoever stops it now comes too late: half a turn is never kept, nor one without its call.
-        kept, conflict = await finished(self._kept(conversation, request.message, worked, cost))
+        if thinking := result.answer.message.thinking:
+            _reasoning_log.debug("thought", model=result.answer.model, text=thinking)
+        data = await parse_answer(result.answer.message.text, request.schema)
+        cost = sum_costs([self._compute_cost(model, usage) for model, usage in result.usages])
+        # Not cancellable: a turn is saved completely or not at all.
+        saved_id, conflict = await run_to_completion(
+            self._save_turn(conversation, request.message, result, cost)
+        )
         yield Reply(
-            answer=replace(worked.answer, usage=worked.usage),
-            conversation_id=kept,
+            answer=replace(result.answer, usage=result.usage),
+            conversation_id=saved_id,
             cost=cost,
             data=data,
             notice=conflict or notice,
-            between=worked.between,
+            tool_messages=result.tool_messages,
         )
 
-    async def _paced(self, conversation: Conversation) -> None:
-        """Let a conversation go on only as often as it may."""
-        if self.limiter and self.pace:
-            # A branch goes on with what it branched off from.
+    async def _check_rate(self, conversation: Conversation) -> None:
+        """Enforce the rate limit of a conversation.
+
+        Raises:
+            CapacityExceededError: the limit is reached.
+        """
+        if self.rate_limiter and self.rate:
+            # A branch shares the limit of its parent.
             key = f"conversation:{conversation.owner}:{conversation.parent or conversation.id}"
-            wait = await self.limiter.take(key, 0, self.pace)
-            if not isinstance(wait, Taken):
-                raise NoRoomError(
+            wait = await self.rate_limiter.acquire(key, 0, self.rate)
+            if not isinstance(wait, RateReservation):
+                raise CapacityExceededError(
                     f"This conversation is gone on with too often; there is room in {wait:.0f} s.",
                     retry_after=wait,
                 )
 
     async def find(self, owner: str, conversation_id: str) -> Conversation:
-        """Return a conversation, which counts as having been looked at.
+        """Return a conversation, and record that it was used.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the conversation does not exist.
         """
-        store = self.open_store()
-        found = await store.find(owner, canonical(conversation_id))
-        if found is None:
+        store = self.require_store()
+        conversation = await store.find(owner, normalize_id(conversation_id))
+        if conversation is None:
             raise NotFoundError(
                 f"There is no conversation {conversation_id[:80]}. `list_conversations` shows "
                 "which there are; without an id a new one begins."
             )
-        if found.updated < self.now() - _TOUCH_EVERY:
-            await store.touch(owner, found.id, self.now())
-        return found
+        if conversation.updated < self.now() - _TOUCH_INTERVAL_SECONDS:
+            await store.touch(owner, conversation.id, self.now())
+        return conversation
 
     async def fork(
         self, owner: str, conversation_id: str, length: int | None = None
     ) -> Conversation:
-        """Return a new branch, which shares the first `length` messages, or all of them.
+        """Return a new branch that shares the first `length` messages, or all of them.
 
         Raises:
-            NotFoundError: there is no such conversation.
-            InvalidInputError: it has not so many messages.
+            NotFoundError: the conversation does not exist.
+            InvalidInputError: the conversation has fewer messages.
         """
-        found = await self.find(owner, conversation_id)
-        if length is not None and length > found.length:
-            raise InvalidInputError(f"This conversation has {found.length} messages, no more.")
-        branch = found.branch(new_id(), self.now(), length)
-        await self.open_store().keep(branch, ())
+        conversation = await self.find(owner, conversation_id)
+        if length is not None and length > conversation.length:
+            raise InvalidInputError(
+                f"This conversation has {conversation.length} messages, no more."
+            )
+        branch = conversation.branch(new_id(), self.now(), length)
+        await self.require_store().save_turn(branch, ())
         return branch
 
-    def open_store(self) -> ConversationStore:
-        """Return where conversations are kept.
+    def require_store(self) -> ConversationStore:
+        """Return the conversation store.
 
         Raises:
-            InvalidInputError: nowhere; they are switched off.
+            InvalidInputError: conversations are disabled.
         """
         if self.store is None:
             raise InvalidInputError(
@@ -192,149 +204,175 @@ class Conversations:
             )
         return self.store
 
-    async def _begun(self, request: Request) -> tuple[Conversation, Offer, str | None]:
-        """Return what to go on with: an old conversation, a branch of it, or a new one."""
-        known, notice = await self._known(request)
-        offer = self.catalog.find(request.model_id or (known.model if known else None))
-        if known is None:
-            id_ = canonical(request.conversation_id) if request.conversation_id else new_id()
-            if self.store:  # where nothing can be kept, no answer is paid for
-                await self.store.find(request.owner, id_)
-            known = Conversation(
-                id=id_,
+    async def _resolve(self, request: ChatRequest) -> tuple[Conversation, ModelSpec, str | None]:
+        """Return the existing, branched or new conversation, its model, and a notice, if any."""
+        conversation, notice = await self._find_existing(request)
+        model_spec = self.catalog.find(
+            request.model_id or (conversation.model if conversation else None)
+        )
+        if conversation is None:
+            conversation_id = (
+                normalize_id(request.conversation_id) if request.conversation_id else new_id()
+            )
+            if self.store:  # fail early: an answer that cannot be saved still costs
+                await self.store.find(request.owner, conversation_id)
+            conversation = Conversation(
+                id=conversation_id,
                 owner=request.owner,
-                model=offer.id,
-                title=_title(request.message),
-                system=self.answers.system,
-                settings=_explicit(request),
+                model=model_spec.id,
+                title=_build_title(request.message),
+                system=self.answer_settings.system,
+                settings=_collect_overrides(request),
                 created=self.now(),
             )
-        elif known.model != offer.id:
-            known = known.branch(new_id(), self.now(), model=offer.id)
+        elif conversation.model != model_spec.id:
+            conversation = conversation.branch(new_id(), self.now(), model=model_spec.id)
         if request.system is not None:
-            known = replace(known, system=request.system)
-        return known, offer, notice
+            conversation = replace(conversation, system=request.system)
+        return conversation, model_spec, notice
 
-    async def _known(self, request: Request) -> tuple[Conversation | None, str | None]:
+    async def _find_existing(self, request: ChatRequest) -> tuple[Conversation | None, str | None]:
         if request.conversation_id is None:
             return None, None
         try:
             return await self.find(request.owner, request.conversation_id), None
         except NotFoundError:
-            if not request.new_if_unknown:
+            if not request.create_if_missing:
                 raise
             return None, "There was no such session, so a new one begins under this id."
 
-    async def _question(
-        self, conversation: Conversation, offer: Offer, request: Request
+    async def _build_question(
+        self, conversation: Conversation, model_spec: ModelSpec, request: ChatRequest
     ) -> Question:
-        wishes = {**conversation.settings, **_explicit(request)}
-        max_tokens = int(wishes.get("maxTokens") or self.answers.max_tokens)
-        temperature = wishes.get("temperature", self.answers.temperature)
-        before: tuple[Message, ...] = ()
-        if self.history and conversation.length:
-            window = self.catalog.model(offer).context_window or _USUAL_WINDOW
-            spent = max_tokens + text_tokens(conversation.system) + message_tokens(request.message)
-            room = int(window * _SHARE) - spent
-            before = await self.history.sent(_readable(conversation), offer.route.provider, room)
+        overrides = {**conversation.settings, **_collect_overrides(request)}
+        max_tokens = int(overrides.get("maxTokens") or self.answer_settings.max_tokens)
+        temperature = overrides.get("temperature", self.answer_settings.temperature)
+        history: tuple[Message, ...] = ()
+        if self.context_builder and conversation.length:
+            window = self.catalog.describe(model_spec).context_window or _DEFAULT_CONTEXT_WINDOW
+            reserved = (
+                max_tokens
+                + estimate_text_tokens(conversation.system)
+                + estimate_message_tokens(request.message)
+            )
+            history_tokens = int(window * _MAX_WINDOW_FRACTION) - reserved
+            history = await self.context_builder.build(
+                _resolve_history_source(conversation), model_spec.route.provider, history_tokens
+            )
         return Question(
-            model=offer.id,
-            messages=(*before, request.message),
+            model=model_spec.id,
+            messages=(*history, request.message),
             max_tokens=max_tokens,
-            system=_instructed(conversation.system, offer, request.schema),
+            system=_build_system_prompt(conversation.system, model_spec, request.schema),
             temperature=temperature,
             reasoning=request.reasoning,
             schema=request.schema,
             seed=request.seed,
-            origin=Origin(request.owner, request.tool),
+            origin=RequestOrigin(request.owner, request.tool),
         )
 
-    def _cost(self, model: str, usage: Usage) -> Decimal | None:
-        price = self.catalog.model(self.catalog.find(model)).price
+    def _compute_cost(self, model: str, usage: Usage) -> Decimal | None:
+        price = self.catalog.describe(self.catalog.find(model)).price
         return price.cost(usage) if price else None
 
-    async def _kept(
-        self, conversation: Conversation, asked: Message, worked: Worked, cost: Decimal | None
+    async def _save_turn(
+        self,
+        conversation: Conversation,
+        user_message: Message,
+        result: ToolLoopResult,
+        cost: Decimal | None,
     ) -> tuple[str | None, str | None]:
-        """Keep both sides in one step; return under which id, and what is odd about it."""
+        """Save the turn in one transaction; return the conversation id and a notice, if any."""
         if self.store is None:
             return None, None
-        now, answer = self.now(), worked.answer
+        now, answer = self.now(), result.answer
         provider = self.catalog.find(answer.model).route.provider
-        said = (asked, *worked.between, Message(Role.ASSISTANT, answer.message.parts))
+        messages = (
+            user_message,
+            *result.tool_messages,
+            Message(Role.ASSISTANT, answer.message.parts),
+        )
         turn = tuple(
-            Said(
+            StoredMessage(
                 position=position,
                 message=message,
                 at=now,
                 model=answer.model if message.role is Role.ASSISTANT else None,
                 provider=provider if message.role is Role.ASSISTANT else None,
             )
-            for position, message in enumerate(said, conversation.length)
+            for position, message in enumerate(messages, conversation.length)
         )
-        turn = (*turn[:-1], replace(turn[-1], usage=worked.usage, cost=cost))
+        turn = (*turn[:-1], replace(turn[-1], usage=result.usage, cost=cost))
         models = tuple(dict.fromkeys([*conversation.models, answer.model]))
-        grown = replace(conversation, models=models, updated=now)
-        conflict = await self._surely(self.store, grown, turn)
+        updated = replace(conversation, models=models, updated=now)
+        conflict = await self._save_with_retry(self.store, updated, turn)
         if conflict is None:
-            return grown.id, None
-        return await self._beside(grown, turn, conflict)
+            return updated.id, None
+        return await self._save_on_branch(updated, turn, conflict)
 
-    async def _surely(
-        self, store: ConversationStore, conversation: Conversation, turn: tuple[Said, ...]
+    async def _save_with_retry(
+        self, store: ConversationStore, conversation: Conversation, turn: tuple[StoredMessage, ...]
     ) -> Conflict | None:
-        """Keep a turn; when the way to the store breaks, find out whether it got there."""
-        for _ in range(_TRIES - 1):
+        """Save a turn; after a connection error, check first whether it was saved."""
+        for _ in range(_MAX_SAVE_ATTEMPTS - 1):
             try:
-                return await store.keep(conversation, turn)
+                return await store.save_turn(conversation, turn)
             except InputOutputError as error:
                 if not error.retryable:
                     raise
             first = conversation.length
             last = first + len(turn)
-            if await store.said(conversation.owner, conversation.id, first, last) == turn:
+            if await store.load_messages(conversation.owner, conversation.id, first, last) == turn:
                 return None
-        return await store.keep(conversation, turn)
+        return await store.save_turn(conversation, turn)
 
-    async def _beside(
-        self, conversation: Conversation, turn: tuple[Said, ...], conflict: Conflict
+    async def _save_on_branch(
+        self, conversation: Conversation, turn: tuple[StoredMessage, ...], conflict: Conflict
     ) -> tuple[str, str]:
-        """Keep an answer that came second on a branch: it was asked for, and paid for."""
-        store = self.open_store()
+        """Save an answer on a new branch, because the conversation was continued meanwhile.
+
+        Raises:
+            NotFoundError: the conversation was deleted meanwhile.
+        """
+        store = self.require_store()
         if conflict.length < conversation.length:
             raise NotFoundError(
                 "The conversation was deleted while the model answered, so nothing is kept."
             )
         branch = conversation.branch(new_id(), self.now())
-        await store.keep(branch, turn)
+        await store.save_turn(branch, turn)
         return branch.id, (
             "Somebody else went on with this conversation meanwhile, so this answer stands on a "
             f"branch of its own: {branch.id}."
         )
 
 
-def _instructed(system: str | None, offer: Offer, schema: Mapping[str, Any] | None) -> str | None:
-    """Return the system prompt; a model that cannot be held to a schema is asked to keep to it."""
-    if schema is None or offer.capabilities.schema:
+def _build_system_prompt(
+    system: str | None, model_spec: ModelSpec, schema: Mapping[str, Any] | None
+) -> str | None:
+    """Return the system prompt; models without schema support get the schema in it."""
+    if schema is None or model_spec.capabilities.schema:
         return system
-    wish = f"Answer with JSON and nothing else, which fits this schema: {json.dumps(dict(schema))}"
-    return f"{system}\n\n{wish}" if system else wish
+    instruction = (
+        f"Answer with JSON and nothing else, which fits this schema: {json.dumps(dict(schema))}"
+    )
+    return f"{system}\n\n{instruction}" if system else instruction
 
 
-def _readable(conversation: Conversation) -> Conversation:
-    """Return the conversation that holds what was said so far; a new branch is not kept yet."""
+def _resolve_history_source(conversation: Conversation) -> Conversation:
+    """Return the conversation that stores the history; a new branch is not saved yet."""
     if conversation.parent and conversation.length == conversation.inherited:
         return replace(conversation, id=conversation.parent)
     return conversation
 
 
-def _explicit(request: Request) -> dict[str, Any]:
-    given = {"maxTokens": request.max_tokens, "temperature": request.temperature}
-    return {name: value for name, value in given.items() if value is not None}
+def _collect_overrides(request: ChatRequest) -> dict[str, Any]:
+    overrides = {"maxTokens": request.max_tokens, "temperature": request.temperature}
+    return {name: value for name, value in overrides.items() if value is not None}
 
 
-def _title(message: Message) -> str:
+def _build_title(message: Message) -> str:
     words = " ".join(message.text.split())
     if not words:
         return "(no words)"
-    return words if len(words) <= _TITLE else words[: _TITLE - 1].rstrip() + "…"
+    return words if len(words) <= _MAX_TITLE_CHARS else words[: _MAX_TITLE_CHARS - 1].rstrip() + "…"

@@ -1,1 +1,1 @@
-"""Plain frozen data that every room shares; no I/O."""
+"""Immutable data types and store protocols that all layers share; no I/O."""

@@ -1,4 +1,4 @@
-"""A question to a model, and what comes back, piece by piece and as a whole."""
+"""Questions to a model, its answers, and the events that stream while it answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,11 +6,14 @@ from enum import StrEnum
 from typing import Any
 
 from junto.domain.messages import Message, ToolCall
-from junto.domain.usage import Origin
+from junto.domain.usage import RequestOrigin
+
+# No answer takes more. A provider that reports more is broken and must not distort the totals.
+_MAX_TOKENS = 1_000_000_000
 
 
 class Effort(StrEnum):
-    """How long a model may think before it speaks."""
+    """How much reasoning a model does before it answers."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -19,7 +22,7 @@ class Effort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool that a model may ask for."""
+    """A tool that a model may call."""
 
     name: str
     description: str
@@ -28,7 +31,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Everything a model is asked; what is None is left to the model."""
+    """A request to a model. Options that are None are left to the model."""
 
     model: str
     messages: tuple[Message, ...]
@@ -40,12 +43,12 @@ class Question:
     schema: Mapping[str, Any] | None = None
     seed: int | None = None
     cache_prompt: bool = False
-    # For whoever keeps count; no part of what is asked.
-    origin: Origin = Origin()  # noqa: RUF009 - frozen
+    # For usage accounting; not part of the request.
+    origin: RequestOrigin = RequestOrigin()  # noqa: RUF009 - frozen
 
 
 class StopReason(StrEnum):
-    """Why a model stopped speaking."""
+    """Why a model stopped generating."""
 
     END = "end"
     LENGTH = "length"
@@ -55,18 +58,14 @@ class StopReason(StrEnum):
     CONTEXT_FULL = "context_full"
 
 
-# No answer takes more; whoever says so is broken, and must not break our sums.
-_MOST_TOKENS = 1_000_000_000
-
-
-def counted(tokens: Any) -> int:
-    """Return a number of tokens that a provider tells, if it can be one."""
-    return min(max(tokens, 0), _MOST_TOKENS) if isinstance(tokens, int) else 0
+def clamp_token_count(value: Any) -> int:
+    """Return a provider's token count within plausible bounds, or 0 if it is not an integer."""
+    return min(max(value, 0), _MAX_TOKENS) if isinstance(value, int) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What an answer took, in tokens; the cached and reasoning ones are part of the totals."""
+    """Tokens that an answer used. Cached and reasoning tokens are included in the totals."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -77,17 +76,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a model said in the end."""
+    """A model's complete answer."""
 
     message: Message
-    stop: StopReason
+    stop_reason: StopReason
     usage: Usage
     model: str
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Nothing of the answer yet: this is what it waits for, and how far that is."""
+class StatusEvent:
+    """A report before the answer starts: what it waits for, and the progress of that."""
 
     reason: str
     done: float | None = None
@@ -96,30 +95,30 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A few more words."""
+    """A piece of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """A few more words of what the model thinks."""
+    """A piece of the model's reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallMade:
-    """The model has asked for a tool, with all its arguments."""
+class ToolCallEvent:
+    """A tool call by the model, with complete arguments."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """The answer is complete; nothing follows."""
+class AnswerEvent:
+    """The complete answer; always the last event."""
 
     answer: Answer
 
 
-Event = Waiting | TextDelta | ThinkingDelta | ToolCallMade | Finished
+Event = StatusEvent | TextDelta | ThinkingDelta | ToolCallEvent | AnswerEvent

@@ -1,4 +1,4 @@
-"""Conversations: lines of messages that may branch off from each other, and who keeps them."""
+"""Conversations, which may branch off from each other, and the protocol of their store."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,28 +6,28 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
 
+from junto.domain.completions import Usage
 from junto.domain.messages import Message
-from junto.domain.questions import Usage
 
-# Who talks in the terminal, or through a client that has started the server.
+# The owner in the terminal, and of a client that started the server itself.
 LOCAL_OWNER = "local"
 
 
-class Status(StrEnum):
-    """Whether a conversation is shown."""
+class ConversationStatus(StrEnum):
+    """Whether a conversation is visible."""
 
     ACTIVE = "active"
-    DELETED = "deleted"  # kept only because others branch off from it
+    DELETED = "deleted"  # stored only because other conversations branch off from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One message of a conversation: where it stands, who said it and what that took."""
+class StoredMessage:
+    """A message of a conversation: its position, its author, its usage and its cost."""
 
     position: int
     message: Message
     at: float
-    # For a model's turn. What it thought may be shown again only to the same provider.
+    # Set for a model's message. Its reasoning may be sent back to the same provider only.
     model: str | None = None
     provider: str | None = None
     usage: Usage | None = None
@@ -36,7 +36,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A line of messages under a name; the first `inherited` of them are its parent's."""
+    """A conversation. The first `inherited` of its messages are stored with its parent."""
 
     id: str
     owner: str
@@ -45,7 +45,7 @@ class Conversation:
     system: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[str, ...] = ()
-    status: Status = Status.ACTIVE
+    status: ConversationStatus = ConversationStatus.ACTIVE
     parent: str | None = None
     inherited: int = 0
     length: int = 0
@@ -70,8 +70,8 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Some conversations, and where the next ones begin."""
+class ConversationPage:
+    """A page of conversations, and the cursor of the next page if there is one."""
 
     conversations: tuple[Conversation, ...]
     cursor: str | None = None
@@ -79,61 +79,67 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Somebody else has gone on with the conversation meanwhile; it is this long now."""
+    """The conversation was changed concurrently; `length` is its current length."""
 
     length: int
 
 
 class ConversationStore(Protocol):
-    """Keeps conversations; every change is whole or does not happen at all."""
+    """A store of conversations. Every change is atomic."""
 
     async def find(self, owner: str, id_: str) -> Conversation | None:
-        """Return a conversation that is there for `owner`."""
+        """Return an active conversation of `owner`."""
         ...
 
-    async def said(
+    async def load_messages(
         self, owner: str, id_: str, first: int = 0, last: int | None = None
-    ) -> tuple[Said, ...]:
+    ) -> tuple[StoredMessage, ...]:
         """Return the messages from `first` up to but not including `last`."""
         ...
 
-    async def keep(self, conversation: Conversation, turn: tuple[Said, ...]) -> Conflict | None:
-        """Add a turn at the end of `conversation`, which may be new, in one step.
+    async def save_turn(
+        self, conversation: Conversation, turn: tuple[StoredMessage, ...]
+    ) -> Conflict | None:
+        """Append a turn to `conversation`, which may be new, in one transaction.
 
-        `conversation` is as its caller has seen it. If it has grown since, nothing is changed.
+        `conversation` is the state that the caller has read. If it has changed since, nothing is
+        saved.
         """
         ...
 
-    async def change(self, conversation: Conversation) -> bool:
-        """Keep another title, system prompt or settings; return whether it is there."""
+    async def update(self, conversation: Conversation) -> bool:
+        """Save a new title, system prompt, model or settings; return whether it exists."""
         ...
 
     async def touch(self, owner: str, id_: str, at: float) -> None:
-        """Note that somebody has looked at it, so that it does not expire."""
+        """Record an access, so that the conversation does not expire."""
         ...
 
-    async def listed(
+    async def list_conversations(
         self, owner: str, text: str | None, limit: int, cursor: str | None = None
-    ) -> Page:
-        """Return conversations, the latest first; with `text`, those that have it in their title.
+    ) -> ConversationPage:
+        """Return conversations, latest first; with `text`, those with it in their title.
 
         Raises:
-            InvalidInputError: the cursor is none of ours.
+            InvalidInputError: the cursor is invalid.
         """
         ...
 
     async def delete(self, owner: str, id_: str) -> bool:
-        """Delete a conversation; what others share with it stays for them."""
+        """Delete a conversation; return whether it existed.
+
+        Messages that its branches share stay available to them.
+        """
         ...
 
-    async def sweep(self, idle_since: float) -> int:
-        """Delete what nobody has touched since then, and return how many that were."""
+    async def delete_expired(self, idle_since: float) -> int:
+        """Delete conversations not accessed since `idle_since`; return how many."""
         ...
 
     async def count(self) -> int:
-        """Return how many conversations there are."""
+        """Return the number of active conversations."""
         ...
 
-    def everything(self, owner: str) -> AsyncIterator[tuple[Conversation, tuple[Said, ...]]]:
+    def iter_all(self, owner: str) -> AsyncIterator[tuple[Conversation, tuple[StoredMessage, ...]]]:
         """Yield each conversation with its own messages, parents before their branches."""
         ...

@@ -1,12 +1,12 @@
-"""Documents that can be searched, the passages they are cut into, and who keeps them."""
+"""Searchable documents, their passages and vectors, and the protocols of stores and indexes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-# The owner of what every caller may see.
-EVERYONE = ""
+# The owner of documents that every caller may see.
+PUBLIC_OWNER = ""
 
 
 class Source(StrEnum):
@@ -20,7 +20,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Something to be found; its text is kept apart."""
+    """A searchable document; its text is stored separately."""
 
     id: str
     owner: str
@@ -28,36 +28,36 @@ class Document:
     url: str
     title: str
     kind: str  # markdown, code, pdf, …
-    digest: str  # of the content as it was read
-    size: int  # in bytes, as it was read
-    modified: float  # when the content was changed, in seconds
-    indexed: float  # when it was read
+    digest: str  # of the content when it was indexed
+    size: int  # in bytes, when it was indexed
+    modified: float  # when the content last changed, in seconds since 1970
+    indexed: float  # when it was indexed
     length: int  # of its text, in characters
-    folder: str = ""  # the address of the folder around it, if there is one
-    message: int | None = None  # the key of the message that it is, if it is one
+    folder: str = ""  # URL of its folder, if it has one
+    message: int | None = None  # key of the message, if the document is a message
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a document's text, from `start` to `end`, and the headings above it."""
+class Span:
+    """A section of a document's text, from `start` to `end`, and the headings above it."""
 
     start: int
     end: int
-    path: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A document as it is put into the store."""
+class DocumentEntry:
+    """A document to be saved, with its text and the spans of its passages."""
 
     document: Document
     text: str
-    pieces: tuple[Piece, ...]
+    spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
-    """A message that is no document yet."""
+class UnindexedMessage:
+    """A message that is not indexed as a document yet."""
 
     key: int
     owner: str
@@ -69,8 +69,8 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What tells whether a document has changed since it was read."""
+class IndexedState:
+    """The facts that tell whether a document has changed since it was indexed."""
 
     id: str
     digest: str
@@ -80,61 +80,61 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """What is searched: whose documents, and which of them."""
+class SearchScope:
+    """The documents that a search covers."""
 
     owner: str
     sources: tuple[Source, ...] = ()  # all, if empty
     kinds: tuple[str, ...] = ()
-    path: str | None = None  # part of the address
-    after: float | None = None  # changed then or later
-    before: float | None = None  # changed earlier
+    path: str | None = None  # substring of the URL
+    after: float | None = None  # modified at this time or later
+    before: float | None = None  # modified before this time
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A passage that was found, its document, both by key, and how well it fits by one measure."""
+    """A search hit: the keys of a passage and of its document, and a score."""
 
     key: int
-    document: int
+    document_key: int
     score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A part of a document, to be shown."""
+    """A passage of a document, with its text."""
 
     key: int
     document: Document
     start: int
     end: int
-    path: tuple[str, ...]
+    headings: tuple[str, ...]
     text: str
-    # For a message: who said it, where, and in which conversation.
+    # Set if the document is a message: its author, its position and its conversation.
     role: str | None = None
     position: int | None = None
     conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
-    """A passage without a vector yet."""
+class PendingPassage:
+    """A passage that has no vector yet."""
 
     key: int
-    text: str  # its headings and its words
+    text: str  # with its headings
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """What makes vectors, by name, and how long they are."""
+class EmbeddingModel:
+    """The name of an embedding model and the dimension of its vectors."""
 
     name: str
     dimension: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stock:
-    """How much of a source there is."""
+class IndexStats:
+    """The size of the index for one source."""
 
     source: Source
     documents: int
@@ -143,96 +143,122 @@ class Stock:
 
 
 class DocumentStore(Protocol):
-    """Keeps documents."""
+    """A store of documents."""
 
-    async def keep(self, entries: Sequence[Entry]) -> None:
-        """Put documents in, each in the place of the one with its id, in one step.
+    async def save(self, entries: Sequence[DocumentEntry]) -> None:
+        """Insert or replace documents by id, in one transaction.
 
-        Passages whose words stay the same stay, with their vectors.
+        Passages whose text has not changed keep their vectors.
         """
         ...
 
-    async def unread(self, most: int) -> tuple[Spoken, ...]:
-        """Return messages that are no documents yet, the latest first."""
+    async def list_unindexed_messages(self, limit: int) -> tuple[UnindexedMessage, ...]:
+        """Return messages that are not indexed yet, latest first."""
         ...
 
-    async def known(self, owner: str, folder: str) -> Mapping[str, Known]:
-        """Return what is known of the documents right in a folder, by address."""
+    async def load_indexed_states(self, owner: str, folder: str) -> Mapping[str, IndexedState]:
+        """Return the indexed states of the documents directly in a folder, by URL."""
         ...
 
-    async def folders(self, owner: str, beneath: str, after: str, most: int) -> tuple[str, ...]:
-        """Return folders at or beneath an address that have documents, in order, after one."""
+    async def list_folders(self, owner: str, root: str, after: str, limit: int) -> tuple[str, ...]:
+        """Return the folders with documents at or below `root`, sorted, those after `after`."""
         ...
 
-    async def confirm(self, owner: str, known: Sequence[Known]) -> None:
-        """Note what documents look like now, whose content has not changed."""
+    async def update_indexed_states(self, owner: str, states: Sequence[IndexedState]) -> None:
+        """Update the states of documents whose content has not changed."""
         ...
 
-    async def forget(self, owner: str, ids: Sequence[str]) -> int:
-        """Remove documents; return how many there were."""
+    async def delete(self, owner: str, ids: Sequence[str]) -> int:
+        """Delete documents; return how many existed."""
         ...
 
     async def find(self, owner: str, id_or_url: str) -> Document | None:
         """Return a document that `owner` may see."""
         ...
 
-    async def text(self, owner: str, id_: str, start: int, end: int) -> str:
-        """Return a part of the text of a document that `owner` may see."""
+    async def read_text(self, owner: str, id_: str, start: int, end: int) -> str:
+        """Return the text from `start` to `end` of a document that `owner` may see."""
         ...
 
-    async def listed(self, scope: Scope, after: str, most: int) -> tuple[Document, ...]:
-        """Return documents in the order of their addresses, after one."""
+    async def list_documents(
+        self, scope: SearchScope, after: str, limit: int
+    ) -> tuple[Document, ...]:
+        """Return documents sorted by URL, those after the URL `after`."""
         ...
 
-    async def stock(self, owner: str) -> tuple[Stock, ...]:
-        """Return how much there is that `owner` may see."""
+    async def load_index_stats(self, owner: str) -> tuple[IndexStats, ...]:
+        """Return the statistics of the documents that `owner` may see, by source."""
         ...
 
 
 class SearchIndex(Protocol):
-    """Finds passages, by words and by meaning."""
+    """An index that finds passages by keywords and by vector similarity."""
 
-    async def by_words(self, scope: Scope, phrases: Sequence[str], most: int) -> tuple[Match, ...]:
-        """Return passages with some of these words, the best first."""
-        ...
-
-    async def by_meaning(
-        self, scope: Scope, model: Model, vector: bytes, most: int
+    async def search_keywords(
+        self, scope: SearchScope, phrases: Sequence[str], limit: int
     ) -> tuple[Match, ...]:
-        """Return passages whose vectors are near, the nearest first; the score is the cosine."""
+        """Return passages that contain some of the phrases, best match first."""
         ...
 
-    async def passages(self, keys: Sequence[int]) -> Mapping[int, Passage]:
-        """Return passages by key; some may be gone."""
+    async def search_vectors(
+        self, scope: SearchScope, model: EmbeddingModel, vector: bytes, limit: int
+    ) -> tuple[Match, ...]:
+        """Return the passages with the nearest vectors; the score is the cosine similarity."""
+        ...
+
+    async def load_passages(self, keys: Sequence[int]) -> Mapping[int, Passage]:
+        """Return passages by key, without those that were deleted meanwhile."""
         ...
 
 
 class VectorStore(Protocol):
-    """Keeps the vectors of passages.
+    """A store of passage vectors.
 
-    Vectors are bytes: numbers of four bytes, little end first, of length one.
+    Vectors are bytes: little-endian float32 components, normalized to length one.
     """
 
-    async def unplaced(self, model: Model, after: int, most: int) -> tuple[Unplaced, ...]:
-        """Return passages without a vector of this model, in the order of their keys, after one."""
+    async def list_pending(
+        self, model: EmbeddingModel, after: int, limit: int
+    ) -> tuple[PendingPassage, ...]:
+        """Return passages without a vector of this model, sorted by key, those after `after`."""
         ...
 
-    async def left(self, model: Model) -> int:
-        """Return how many passages have no vector of this model."""
+    async def count_pending(self, model: EmbeddingModel) -> int:
+        """Return the number of passages without a vector of this model."""
         ...
 
-    async def place(self, model: Model, vectors: Mapping[int, bytes]) -> None:
-        """Keep vectors, by the key of their passage; those of passages that are gone are not."""
+    async def save_vectors(self, model: EmbeddingModel, vectors: Mapping[int, bytes]) -> None:
+        """Save vectors by passage key, and skip passages that were deleted meanwhile."""
         ...
 
-    async def use(self, model: Model, now: float) -> None:
-        """Note that a model is in use, if it has vectors."""
+    async def touch_model(self, model: EmbeddingModel, now: float) -> None:
+        """Record that a model is in use, if it has vectors."""
         ...
 
-    async def settle(self, model: Model, before: float) -> None:
-        """Drop what other models made that nobody has used since, and make searching quick."""
+    async def optimize(self, model: EmbeddingModel, unused_since: float) -> None:
+        """Delete vectors of other models not used since `unused_since`, and update indexes."""
         ...
 
-    async def hold(self, holder: str, until: float, now: float) -> bool:
-        """Have the work on vectors for `holder` alone until then; tell whether nobody else has."""
+    async def acquire_lease(self, holder: str, until: float, now: float) -> bool:
+        """Acquire or renew the lease on embedding work; return whether `holder` has it."""
+        ...
+
+
+class Embedder(Protocol):
+    """An embedding model that turns texts into vectors."""
+
+    async def model(self) -> EmbeddingModel:
+        """Return the model's name and dimension, which may need a first request to it.
+
+        Raises:
+            JuntoError: the model is not available; the message says what to do.
+        """
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
+        """Return the vector of each text: little-endian float32, normalized to length one.
+
+        Raises:
+            JuntoError: embedding failed.
+        """
         ...

@@ -1,25 +1,25 @@
-"""Every failure that Junto foresees, as one tree.
+"""All errors that Junto raises on purpose, as one class tree.
 
     JuntoError
-    ├── ConfigurationError      the operator must change a setting; ends the program, exit 2
-    ├── SecurityError           a rule of the house was broken: path, command, address
-    ├── NotFoundError           there is no such thing
-    ├── PermissionDeniedError   it exists, but not for this caller
-    ├── InputOutputError        the disk or the database would not
-    ├── ExecutionError          a command or an agent ran and failed
-    ├── TimeLimitError          it took too long
-    ├── NetworkError            the other side was not reached
-    ├── InvalidInputError       the arguments make no sense
-    ├── RateLimitedError        too many, too fast
-    │   └── NoRoomError         by our own limits, after waiting for room
-    ├── AuthenticationError     the key was not accepted
-    ├── ContextOverflowError    more text than the model can hold
-    ├── BudgetExceededError     the money is spent
-    ├── ModelError              the model answered with something unusable
-    └── CancelledCallError      somebody stopped it
+    ├── ConfigurationError         the operator must change a setting; ends the program, exit 2
+    ├── SecurityError              a security rule forbids a path, command or URL
+    ├── NotFoundError              the requested item does not exist
+    ├── PermissionDeniedError      it exists, but this caller has no access
+    ├── InputOutputError           a file or database operation failed
+    ├── ExecutionError             a command or an agent ran and failed
+    ├── TimeLimitError             a time limit was exceeded
+    ├── NetworkError               the remote side could not be reached
+    ├── InvalidInputError          the arguments are invalid
+    ├── RateLimitedError           too many requests or tokens
+    │   └── CapacityExceededError  one of Junto's own limits, after waiting for capacity
+    ├── AuthenticationError        the API key is missing or was rejected
+    ├── ContextOverflowError       the conversation exceeds the model's context window
+    ├── BudgetExceededError        the budget is spent
+    ├── ModelError                 the model's answer is unusable
+    └── CancelledCallError         the call was cancelled
 
-Each class carries the code that a caller sees. What is not in this tree is a bug: it reaches the
-caller as one generic line and the log as a traceback.
+Each class has the error code that a caller sees. Any other exception is a bug: the caller gets one
+generic line, and the log gets the traceback.
 """
 
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ from typing import Any, ClassVar
 
 
 class JuntoError(Exception):
-    """A foreseen failure: a sentence that says what to do next, and facts for programs."""
+    """An expected failure: a message that says what to do next, and details for programs."""
 
     code: ClassVar[str] = "ExecutionError"
-    retryable_by_nature: ClassVar[bool] = False
+    default_retryable: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -38,108 +38,108 @@ class JuntoError(Exception):
         *,
         retryable: bool | None = None,
         retry_after: float | None = None,
-        facts: Mapping[str, Any] | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
-        # What else a caller may want to know, such as how much was done before it failed.
-        self.facts = facts or {}
-        self.retryable = self.retryable_by_nature if retryable is None else retryable
+        # Additional facts, such as how much was done before the failure.
+        self.details = details or {}
+        self.retryable = self.default_retryable if retryable is None else retryable
         self.retry_after = retry_after
 
 
 class ConfigurationError(JuntoError):
-    """The configuration must change before Junto can do this."""
+    """The configuration is wrong or incomplete."""
 
     code = "ConfigurationError"
 
 
 class SecurityError(JuntoError):
-    """A path, command or address that should not pass did not."""
+    """A security rule forbids a path, command or URL."""
 
     code = "SecurityError"
 
 
 class NotFoundError(JuntoError):
-    """There is no such thing."""
+    """The requested item does not exist."""
 
     code = "NotFound"
 
 
 class PermissionDeniedError(JuntoError):
-    """It exists, but this caller may not have it."""
+    """The requested item exists, but the caller has no access to it."""
 
     code = "PermissionDenied"
 
 
 class InputOutputError(JuntoError):
-    """Reading or writing failed."""
+    """A file or database operation failed."""
 
     code = "IOError"
 
 
 class ExecutionError(JuntoError):
-    """Something ran, and failed."""
+    """A command or an agent ran and failed."""
 
     code = "ExecutionError"
 
 
 class TimeLimitError(JuntoError):
-    """It took longer than it may."""
+    """A time limit was exceeded."""
 
     code = "TimeoutError"
-    retryable_by_nature = True
+    default_retryable = True
 
 
 class NetworkError(JuntoError):
-    """The other side could not be reached, or hung up."""
+    """The remote side could not be reached, or closed the connection."""
 
     code = "NetworkError"
-    retryable_by_nature = True
+    default_retryable = True
 
 
 class InvalidInputError(JuntoError):
-    """The arguments do not fit; the message names each one and what it takes."""
+    """The arguments are invalid; the message names each one and what it accepts."""
 
     code = "ValidationError"
 
 
 class RateLimitedError(JuntoError):
-    """Too many requests or tokens; the error says when there is room again."""
+    """Too many requests or tokens; `retryAfter` says when to retry, if known."""
 
     code = "RateLimited"
-    retryable_by_nature = True
+    default_retryable = True
 
 
-class NoRoomError(RateLimitedError):
-    """Our own limits are reached, and the call has waited for room as long as it may."""
+class CapacityExceededError(RateLimitedError):
+    """One of Junto's own limits is reached, and waiting for capacity did not help."""
 
 
 class AuthenticationError(JuntoError):
-    """The key was missing or not accepted."""
+    """The API key is missing or was rejected."""
 
     code = "AuthenticationFailed"
 
 
 class ContextOverflowError(JuntoError):
-    """The conversation is longer than the model's window."""
+    """The conversation exceeds the model's context window."""
 
     code = "ContextOverflow"
 
 
 class BudgetExceededError(JuntoError):
-    """The call would cost more than is left."""
+    """The call would cost more than the remaining budget."""
 
     code = "BudgetExceeded"
 
 
 class ModelError(JuntoError):
-    """The model's answer cannot be used."""
+    """The model's answer is unusable."""
 
     code = "ModelError"
 
 
 class CancelledCallError(JuntoError):
-    """The call was stopped before it was done."""
+    """The call was cancelled before it was done."""
 
     code = "Cancelled"

@@ -1,15 +1,15 @@
-"""Jobs: work that does not end with the call that asked for it, and who keeps the record of it."""
+"""Jobs, which may outlive the call that started them, and the protocol of their store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-Facts = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
-class State(StrEnum):
-    """How far a job is; a job has one of the last five once, and for good."""
+class JobState(StrEnum):
+    """The state of a job. The last five are final: a job that has one keeps it."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -17,72 +17,72 @@ class State(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
-    LOST = "lost"  # its server died under it
+    LOST = "lost"  # its server died
 
     @property
-    def final(self) -> bool:
-        """Return whether nothing comes after it."""
-        return self not in (State.QUEUED, State.RUNNING)
+    def is_final(self) -> bool:
+        """Return whether the job has ended."""
+        return self not in (JobState.QUEUED, JobState.RUNNING)
 
 
-class Kind(StrEnum):
-    """What an entry in a job's log is about."""
+class JobLogKind(StrEnum):
+    """The kind of an entry in a job's log."""
 
     STATE = "state"
-    NOTE = "note"  # what it is doing
+    NOTE = "note"  # what the job is doing
     TEXT = "text"  # a piece of the answer
-    MESSAGE = "message"  # something whole, as JSON
+    MESSAGE = "message"  # a complete message, as JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a job's log, which only grows; the first has number 1."""
+class JobLogEntry:
+    """An entry of a job's append-only log; sequence numbers start at 1."""
 
     sequence: int
     at: float
-    kind: Kind
+    kind: JobLogKind
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The record of a job."""
+    """A job as it is stored."""
 
     id: str
     owner: str
     tool: str
-    # A fingerprint of the arguments: enough to match two calls, and to guess neither.
+    # Fingerprint of the arguments: identifies equal calls without revealing the arguments.
     digest: str
     server: str
-    state: State = State.QUEUED
-    # Whether it goes on without whoever asked for it.
+    state: JobState = JobState.QUEUED
+    # Whether the job continues after its caller has disconnected.
     detached: bool = False
     created: float
     updated: float
     started: float | None = None
     ended: float | None = None
-    usage: Facts | None = None
-    result: Facts | None = None
-    error: Facts | None = None
-    # What it wants to know from its owner before it goes on, by key.
-    asks: Mapping[str, Facts] | None = None
+    usage: JsonObject | None = None
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+    # Questions that its owner must answer before the job continues, by key.
+    asks: Mapping[str, JsonObject] | None = None
 
     @property
-    def seconds(self) -> float:
-        """Return how long it has been under way, as far as is written down."""
+    def elapsed_seconds(self) -> float:
+        """Return the seconds from creation to the end, or to the last update."""
         return (self.ended or self.updated) - self.created
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """What is new about a job: how it stands, and what was added to its log."""
+class JobUpdate:
+    """A job's current record and its new log entries."""
 
     job: Job
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[JobLogEntry, ...] = ()
 
 
-class Wish(StrEnum):
-    """What somebody may want of a running job."""
+class JobCommand(StrEnum):
+    """A command to a running job."""
 
     CANCEL = "cancel"
     ANSWER = "answer"
@@ -90,21 +90,21 @@ class Wish(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A wish about a job, for the server that runs it."""
+class JobMailItem:
+    """A command to a job, in the mailbox of the server that runs it."""
 
-    job: str
-    wish: Wish
+    job_id: str
+    command: JobCommand
     text: str
 
 
 class JobStore(Protocol):
-    """Keeps the records of jobs, for all servers that share it."""
+    """A store of jobs, shared by all servers that use the same database."""
 
-    async def write(self, records: Sequence[Record]) -> frozenset[str]:
-        """Write down what is new, in one step; to do so twice is the same as once.
+    async def save_updates(self, updates: Sequence[JobUpdate]) -> frozenset[str]:
+        """Save updates in one transaction; idempotent.
 
-        A job that somebody gave up as lost stays as it is; return the ids of those.
+        A job that another server has marked as lost is not changed; return the ids of those.
         """
         ...
 
@@ -112,38 +112,38 @@ class JobStore(Protocol):
         """Return a job of `owner`."""
         ...
 
-    async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
-        """Return the latest jobs of `owner`, the newest first, without their results."""
+    async def list_recent(self, owner: str, limit: int) -> tuple[Job, ...]:
+        """Return the latest jobs of `owner`, newest first, without their results."""
         ...
 
-    async def entries(self, id_: str, after: int, limit: int) -> tuple[Entry, ...]:
-        """Return what a job has logged after the entry with that number."""
+    async def read_log(self, id_: str, after: int, limit: int) -> tuple[JobLogEntry, ...]:
+        """Return the log entries after the sequence number `after`."""
         ...
 
-    async def text(self, id_: str) -> str:
-        """Return all pieces of a job's answer as one."""
+    async def read_text(self, id_: str) -> str:
+        """Return all text entries of a job's log, joined."""
         ...
 
-    async def send(self, letter: Letter) -> None:
-        """Leave a wish for the server that runs a job."""
+    async def send_command(self, item: JobMailItem) -> None:
+        """Put a command into the mailbox of the server that runs the job."""
         ...
 
-    async def collect(self, server: str) -> tuple[Letter, ...]:
-        """Take what was left for `server`, each once."""
+    async def take_commands(self, server: str) -> tuple[JobMailItem, ...]:
+        """Return and remove the commands for `server`; each is delivered once."""
         ...
 
-    async def beat(self, server: str) -> None:
-        """Note that `server` is alive."""
+    async def record_heartbeat(self, server: str) -> None:
+        """Record that `server` is alive."""
         ...
 
-    async def unfinished(self) -> Mapping[str, float]:
-        """Return the servers with unfinished jobs, and how many seconds ago each was heard of."""
+    async def list_busy_servers(self) -> Mapping[str, float]:
+        """Return the servers with unfinished jobs, and the seconds since each last reported."""
         ...
 
-    async def lose(self, server: str, at: float, error: Facts) -> int:
-        """Give up what `server` has not finished, and return how many jobs that were."""
+    async def mark_lost(self, server: str, at: float, error: JsonObject) -> int:
+        """Mark the unfinished jobs of `server` as lost; return how many."""
         ...
 
-    async def sweep(self, before: float) -> int:
-        """Forget jobs that ended before then, and return how many that were."""
+    async def delete_expired(self, before: float) -> int:
+        """Delete jobs that ended before `before`; return how many."""
         ...

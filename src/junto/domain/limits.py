@@ -1,4 +1,4 @@
-"""What may be asked and spent: the data, and what keeps count of it."""
+"""Rate limits and budgets, and the protocols that enforce them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +8,8 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """How much may be asked within any stretch of so many seconds."""
+class RateLimit:
+    """The maximum number of requests and tokens within any window of `seconds`."""
 
     requests: int = 50
     tokens: int = 100_000
@@ -17,40 +17,40 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A place within a rate, for as many tokens as a call was thought to take."""
+class RateReservation:
+    """A slot within a rate limit, reserved for a call's estimated tokens."""
 
     key: str
     id: str
 
 
 class RateLimiter(Protocol):
-    """Hands out places within a rate; no two callers ever get the same one."""
+    """A rate limiter. Concurrent callers never get the same slot."""
 
-    async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
-        """Return a place, or the seconds after which there may be one."""
+    async def acquire(self, key: str, tokens: int, rate: RateLimit) -> RateReservation | float:
+        """Return a reservation, or the seconds to wait before trying again."""
         ...
 
-    async def settle(self, taken: Taken, tokens: int) -> None:
-        """Say how many tokens the call took in truth."""
+    async def settle(self, reservation: RateReservation, tokens: int) -> None:
+        """Replace the reserved tokens by those that the call actually used."""
         ...
 
 
 class Period(StrEnum):
-    """How long a budget lasts before it begins anew."""
+    """How long a budget lasts before it resets."""
 
     DAY = "day"
     MONTH = "month"
     EVER = "ever"
 
-    def stretch(self, now: datetime) -> str:
-        """Return a name for the stretch of time that `now` falls into."""
+    def format_window(self, now: datetime) -> str:
+        """Return the name of the window that contains `now`, such as `2026-11`."""
         return now.strftime({"day": "%Y-%m-%d", "month": "%Y-%m", "ever": "ever"}[self.value])
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """Somebody's budget in US dollars: a caller's, a model's, everybody's."""
+class BudgetAccount:
+    """A budget in US dollars, for a caller, for a model or for everyone together."""
 
     key: str
     limit: Decimal
@@ -58,44 +58,44 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
-    """Money set aside, in the stretch of time in which that was done."""
+class BudgetReservation:
+    """An amount reserved in an account, in the window of the time of reservation."""
 
-    account: Account
-    stretch: str
+    account: BudgetAccount
+    window: str
     amount: Decimal
 
 
 class Ledger(Protocol):
-    """Keeps what was spent; no two calls can ever set the same money aside."""
+    """A ledger of spending. Concurrent calls never reserve the same money."""
 
-    async def reserve(self, account: Account, amount: Decimal) -> Reserved | Decimal:
-        """Set `amount` aside, or return how much is left instead."""
+    async def reserve(self, account: BudgetAccount, amount: Decimal) -> BudgetReservation | Decimal:
+        """Reserve `amount`, or return the remaining budget if that is too little."""
         ...
 
-    async def settle(self, reserved: Reserved, amount: Decimal) -> None:
-        """Say what the call cost in truth."""
+    async def settle(self, reservation: BudgetReservation, amount: Decimal) -> None:
+        """Replace the reserved amount by the actual cost of the call."""
         ...
 
-    async def spent(self, account: Account) -> Decimal:
-        """Return what is spent or set aside in the stretch of time that it is now."""
+    async def read_spent(self, account: BudgetAccount) -> Decimal:
+        """Return the amount spent or reserved in the current window."""
         ...
 
 
-class Accounts(Protocol):
-    """Sums of money by account and stretch of time, in billionths of a dollar.
+class BudgetAccountStore(Protocol):
+    """A store of amounts by account and window, in nanodollars.
 
-    Whole numbers are added up without rounding, wherever they are kept.
+    Integers are added up without rounding in every database.
     """
 
-    async def take(self, account: Account, stretch: str, amount: int) -> int | None:
-        """Look and add in one step; what is beyond the limit is not added: return the sum."""
+    async def reserve(self, account: BudgetAccount, window: str, amount: int) -> int | None:
+        """Add `amount` atomically, or return the current sum if that exceeds the limit."""
         ...
 
-    async def change(self, account: Account, stretch: str, difference: int) -> None:
-        """Add to a sum, or take from it, whatever the limit."""
+    async def adjust(self, account: BudgetAccount, window: str, difference: int) -> None:
+        """Add `difference`, which may be negative, regardless of the limit."""
         ...
 
-    async def read(self, account: Account, stretch: str) -> int:
-        """Return a sum."""
+    async def read(self, account: BudgetAccount, window: str) -> int:
+        """Return the amount spent or reserved in a window."""
         ...

@@ -1,4 +1,4 @@
-"""What people and models say to each other."""
+"""Messages between users and models, and the parts they consist of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from typing import Any
 
 
 class Role(StrEnum):
-    """Who is speaking."""
+    """The author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Plain words."""
+class TextPart:
+    """Plain text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """A picture, whole."""
+class ImagePart:
+    """An image."""
 
     mime_type: str
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentPart:
     """A document that the model reads itself, such as a PDF."""
 
     mime_type: str
@@ -38,21 +38,21 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
-    """What a model thought before it spoke.
+class ThinkingPart:
+    """A model's reasoning before its answer.
 
-    Some providers want it back unchanged in the next turn: signed, or sealed so that nobody but
-    they can read it. Both are opaque to us and mean nothing to another provider.
+    Some providers require it back unchanged in the next turn, signed or encrypted. Both forms are
+    opaque to Junto, and other providers do not accept them.
     """
 
     text: str = ""
     signature: str | None = None
-    sealed: str | None = None
+    encrypted_content: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model asks for a tool."""
+    """A tool call requested by a model."""
 
     id: str
     name: str
@@ -61,48 +61,48 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of a tool that a model asked for."""
+    """The result of a tool call."""
 
     call_id: str
-    content: tuple[Text | Image, ...]
+    content: tuple[TextPart | ImagePart, ...]
     is_error: bool = False
 
 
-Part = Text | Image | Document | Thinking | ToolCall | ToolResult
+Part = TextPart | ImagePart | DocumentPart | ThinkingPart | ToolCall | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of one side, in parts."""
+    """A message of the user or of the model, as a sequence of parts."""
 
     role: Role
     parts: tuple[Part, ...]
 
     @classmethod
     def user(cls, *parts: Part | str) -> "Message":
-        """Return a turn of the user; a string is plain words."""
-        return cls(Role.USER, _parts(parts))
+        """Return a user message; strings become text parts."""
+        return cls(Role.USER, _to_parts(parts))
 
     @classmethod
     def assistant(cls, *parts: Part | str) -> "Message":
-        """Return a turn of the model; a string is plain words."""
-        return cls(Role.ASSISTANT, _parts(parts))
+        """Return a model message; strings become text parts."""
+        return cls(Role.ASSISTANT, _to_parts(parts))
 
     @property
     def text(self) -> str:
-        """Return the plain words in it, without thoughts and tools."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        """Return the joined text parts, without reasoning and tool calls."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     @property
     def thinking(self) -> str:
-        """Return what the model thought, as far as it may be read."""
-        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+        """Return the joined reasoning, as far as it is readable."""
+        return "".join(part.text for part in self.parts if isinstance(part, ThinkingPart))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """Return the tools that it asks for."""
+        """Return the tool calls in the message."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
 
-def _parts(parts: tuple[Part | str, ...]) -> tuple[Part, ...]:
-    return tuple(Text(part) if isinstance(part, str) else part for part in parts)
+def _to_parts(parts: tuple[Part | str, ...]) -> tuple[Part, ...]:
+    return tuple(TextPart(part) if isinstance(part, str) else part for part in parts)

@@ -1,23 +1,54 @@
-"""What is known about a model that can be asked."""
+"""Models, their prices and their capabilities."""
 
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from enum import StrEnum
 
-from junto.domain.prices import Price
+from junto.domain.completions import Usage
+
+_TOKENS_PER_PRICE_UNIT = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Prices in US dollars per million tokens. Cached input costs `input` unless given."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+    # Pairs of a token count and a price, ascending: with more input tokens than that, the price
+    # applies to all tokens of the request.
+    tiers: tuple[tuple[int, "Price"], ...] = ()
+
+    def cost(self, usage: Usage) -> Decimal:
+        """Return the cost of `usage`."""
+        for tokens, price in reversed(self.tiers):
+            if usage.input_tokens > tokens:
+                return price.cost(usage)
+        plain = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        return (
+            plain * self.input
+            + usage.cache_read_tokens * read
+            + usage.cache_write_tokens * write
+            + usage.output_tokens * self.output
+        ) / _TOKENS_PER_PRICE_UNIT
 
 
 class ReasoningStyle(StrEnum):
-    """How a model is told to think, which differs by its maker and its age."""
+    """How reasoning is requested, which depends on the vendor and the model's generation."""
 
-    ADAPTIVE = "adaptive"  # Claude: it decides, within an effort
-    BUDGET = "budget"  # older Claude: a number of tokens
-    EFFORT = "effort"  # OpenAI: one word
-    NESTED = "nested"  # OpenRouter: an object
+    ADAPTIVE = "adaptive"  # Claude: the model decides, within an effort level
+    BUDGET = "budget"  # older Claude: a token budget
+    EFFORT = "effort"  # OpenAI: an effort level
+    NESTED = "nested"  # OpenRouter: an object with an effort level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a model can take; what it cannot is not sent, or refused before it is asked."""
+    """The features a model supports. Others are not sent, or rejected before the request."""
 
     images: bool = True
     documents: bool = True
@@ -25,18 +56,18 @@ class Capabilities:
     schema: bool = True
     temperature: bool = True
     reasoning: ReasoningStyle | None = None
-    # Some engines turn a schema into a grammar first, which can take longer than any answer.
-    largest_schema: int | None = None
+    # Some engines compile a schema into a grammar first, which can take longer than the answer.
+    max_schema_chars: int | None = None
 
     def names(self) -> list[str]:
-        """Return what it can take beyond words."""
-        named = (field.name for field in fields(self) if field.name != "largest_schema")
-        return [name for name in named if getattr(self, name)]
+        """Return the names of the supported features."""
+        names = (field.name for field in fields(self) if field.name != "max_schema_chars")
+        return [name for name in names if getattr(self, name)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A model as its users see it: never its key or its address."""
+    """A model as clients see it, without its API key and base URL."""
 
     id: str
     provider: str
@@ -44,4 +75,4 @@ class Model:
     context_window: int | None = None
     price: Price | None = None
     capabilities: Capabilities = Capabilities()
-    default: bool = False
+    is_default: bool = False

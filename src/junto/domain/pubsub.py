@@ -1,19 +1,21 @@
-"""Telling other servers at once what they would otherwise notice later."""
+"""The publish/subscribe protocol between servers, which saves them waiting for the next poll."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-Signal = Mapping[str, Any]
+PubSubMessage = Mapping[str, Any]
 
 
-class Signals(Protocol):
-    """Carries short messages between servers; one may get lost, so nothing depends on it alone."""
+class PubSub(Protocol):
+    """A channel for short messages between servers. Messages may get lost: callers also poll."""
 
-    async def send(self, signal: Signal) -> None:
-        """Tell all servers, this one included."""
+    async def publish(self, message: PubSubMessage) -> None:
+        """Send a message to all servers, including this one."""
         ...
 
-    def heard(self, listener: Callable[[Signal], None]) -> AbstractAsyncContextManager[None]:
-        """Call `listener` with every signal until the end of the block."""
+    def subscribe(
+        self, on_message: Callable[[PubSubMessage], None]
+    ) -> AbstractAsyncContextManager[None]:
+        """Call `on_message` with every message until the context exits."""
         ...

@@ -1,4 +1,4 @@
-"""Sessions: conversations with an agent, and who keeps their transcripts."""
+"""Agent sessions, their transcripts, and the protocol of their store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,32 +7,32 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A conversation with an agent that can be gone on with."""
+    """An agent session that can be resumed."""
 
-    id: str  # the agent's own, a UUID with dashes
+    id: str  # assigned by the agent, a UUID with dashes
     owner: str
     cwd: str
-    cost: float  # US dollars spent in it so far
+    cost: float  # US dollars spent so far
     created: float
     updated: float
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a transcript; the part is where it belongs, "" for the main one."""
+class TranscriptLine:
+    """One line of a transcript. `part` is the file it belongs to, "" for the main one."""
 
     part: str  # such as "subagents/agent-x"
     text: str  # one JSON object
-    uuid: str | None  # its identity, if it has one: a line is kept once
+    uuid: str | None  # identity of the line, if it has one; duplicates are stored once
 
 
 class SessionStore(Protocol):
-    """Keeps the transcripts of sessions, for all servers that share it."""
+    """A store of session transcripts, shared by all servers that use the same database."""
 
-    async def begin(self, session: Session) -> None:
-        """Note a session; one that is known takes the new directory, cost and time, no more.
+    async def save(self, session: Session) -> None:
+        """Insert a session, or update the directory, cost and time of an existing one.
 
-        One that belongs to another owner stays as it is.
+        A session of another owner is not changed.
         """
         ...
 
@@ -40,29 +40,29 @@ class SessionStore(Protocol):
         """Return a session of `owner`."""
         ...
 
-    async def append(self, id_: str, lines: Sequence[Line], at: float) -> None:
-        """Add lines in their order, each identity once per part, and note the time.
+    async def append(self, id_: str, lines: Sequence[TranscriptLine], at: float) -> None:
+        """Append lines in order, each `uuid` once per part, and set the time of the last update.
 
-        For a session that nobody has begun, nothing is kept.
+        If the session does not exist, nothing is stored.
         """
         ...
 
-    async def spent(self, id_: str, cost: float, at: float) -> None:
-        """Set what a session has cost so far, and note the time."""
+    async def set_cost(self, id_: str, cost: float, at: float) -> None:
+        """Set the total cost of a session and the time of its last update."""
         ...
 
-    async def lines(self, id_: str) -> tuple[Line, ...]:
-        """Return all lines, in the order in which they were added."""
+    async def load_lines(self, id_: str) -> tuple[TranscriptLine, ...]:
+        """Return all lines in the order in which they were appended."""
         ...
 
-    async def hold(self, id_: str, holder: str, until: float, now: float) -> bool:
-        """Have a session for `holder` alone until then; tell whether nobody else has it."""
+    async def acquire_lease(self, id_: str, holder: str, until: float, now: float) -> bool:
+        """Acquire or renew the lease on a session; return whether `holder` has it."""
         ...
 
-    async def release(self, id_: str, holder: str) -> None:
-        """Let go of a session, if `holder` has it."""
+    async def release_lease(self, id_: str, holder: str) -> None:
+        """Release the lease on a session, if `holder` has it."""
         ...
 
-    async def sweep(self, before: float) -> int:
-        """Forget sessions that nobody has touched since then, and return how many that were."""
+    async def delete_expired(self, before: float) -> int:
+        """Delete sessions last updated before `before`; return how many."""
         ...

@@ -1,4 +1,4 @@
-"""What was used: by whom, with what and how much, and who keeps the sums."""
+"""Usage of tools and models by caller, and the protocol of its store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Who asks, and with what."""
+class RequestOrigin:
+    """The caller and the tool that a request comes from."""
 
     caller: str = "local"
     tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
-    """What a sum stands under; calls of tools have no model."""
+class UsageKey:
+    """The key that usage is totalled by. Tool calls have no model."""
 
-    begun: int  # the stretch of time, by its first second since 1970
+    bucket_start: int  # start of the time bucket, in seconds since 1970
     caller: str
     tool: str
     model: str = ""
     provider: str = ""
 
 
-class Dimension(StrEnum):
-    """What sums can be broken down by: the parts of a heading."""
+class UsageDimension(StrEnum):
+    """A dimension that totals can be grouped by: the fields of a UsageKey."""
 
-    BEGUN = "begun"
+    BUCKET_START = "begun"
     CALLER = "caller"
     TOOL = "tool"
     MODEL = "model"
@@ -37,23 +37,23 @@ class Dimension(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much was used."""
+class UsageTotals:
+    """Usage totals."""
 
-    # Calls of tools, and how many of them failed.
+    # Tool calls, and how many of them failed.
     calls: int = 0
     failures: int = 0
-    # Questions to models, and how many of them were not answered to the end.
+    # Questions to models, and how many of them were not answered completely.
     questions: int = 0
     unanswered: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal = Decimal(0)
-    # Questions whose price nobody knows: all of it costs more than the cost.
+    # Questions whose price is unknown; their cost is missing in `cost`.
     unpriced: int = 0
 
-    def __add__(self, other: "Amount") -> "Amount":
-        return Amount(
+    def __add__(self, other: "UsageTotals") -> "UsageTotals":
+        return UsageTotals(
             calls=self.calls + other.calls,
             failures=self.failures + other.failures,
             questions=self.questions + other.questions,
@@ -66,27 +66,27 @@ class Amount:
 
     @property
     def tokens(self) -> int:
-        """Return all tokens, in and out."""
+        """Return the sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
-# The values of the dimensions that were asked for, in that order.
-Place = tuple[str | int, ...]
+# The values of the requested dimensions, in the requested order.
+UsageGroupKey = tuple[str | int, ...]
 
 
 class UsageStore(Protocol):
-    """Keeps sums, for all servers that share it."""
+    """A store of usage totals, shared by all servers that use the same database."""
 
-    async def add(self, sums: Mapping[Heading, Amount]) -> None:
-        """Add to the sums, all or none."""
+    async def add(self, totals: Mapping[UsageKey, UsageTotals]) -> None:
+        """Add to the stored totals, in one transaction."""
         ...
 
-    async def sums(
-        self, by: Sequence[Dimension], since: float, until: float, caller: str | None = None
-    ) -> dict[Place, Amount]:
-        """Return what was used in between, of one caller or of all, broken down."""
+    async def load_totals(
+        self, by: Sequence[UsageDimension], since: float, until: float, caller: str | None = None
+    ) -> dict[UsageGroupKey, UsageTotals]:
+        """Return totals from `since` until `until`, of one or all callers, grouped by `by`."""
         ...
 
-    async def sweep(self, before: float) -> int:
-        """Forget what is older, and return how many sums that were."""
+    async def delete_expired(self, before: float) -> int:
+        """Delete totals older than `before`; return how many."""
         ...

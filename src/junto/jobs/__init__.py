@@ -1,1 +1,1 @@
-"""Work that no request ends: started, watched, written down, stopped."""
+"""Background jobs: work that outlives the request that started it."""

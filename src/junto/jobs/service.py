@@ -1,4 +1,8 @@
-"""Jobs: started in tasks of their own, found again by their owners, stopped from anywhere."""
+"""The job service: starts jobs in their own tasks, and reads and controls all stored jobs.
+
+Jobs of other servers are controlled by commands in a mailbox table, which each server polls;
+pub/sub only wakes the poller.
+"""
 
 import asyncio
 import contextlib
@@ -9,341 +13,378 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from junto.domain.errors import (
+    CapacityExceededError,
     InputOutputError,
     InvalidInputError,
     JuntoError,
-    NoRoomError,
     NotFoundError,
     TimeLimitError,
 )
-from junto.domain.ids import canonical, new_id
-from junto.domain.jobs import Entry, Job, JobStore, Letter, State, Wish
-from junto.domain.signals import Signal, Signals
-from junto.jobs.journal import Journal
-from junto.jobs.presence import Presence
-from junto.jobs.running import Outcome, Running
-from junto.jobs.tidying import Tidy
+from junto.domain.ids import new_id, normalize_id
+from junto.domain.jobs import (
+    Job,
+    JobCommand,
+    JobLogEntry,
+    JobMailItem,
+    JobState,
+    JobStore,
+    JsonObject,
+)
+from junto.domain.pubsub import PubSub, PubSubMessage
+from junto.jobs.handle import JobHandle, JobOutcome
+from junto.jobs.liveness import JobReaper, Liveness
+from junto.jobs.timings import JobTimings
+from junto.jobs.writer import BatchJobWriter
+from junto.runtime.tasks import background_task
 from junto.telemetry.logs import Log
 from junto.telemetry.metrics import Metrics
-from junto.work.tasks import beside
 
-_log = Log.of("jobs")
+_log = Log.get("jobs")
 
-_LOOK_EVERY = 1.0
-_BEAT_EVERY = 5.0
-# Whoever cancels is told how that ended, if it does not take long.
-_CANCEL_PATIENCE = 3.0
-_STOPPING = 5.0
-# How long anybody waits for a store that does not answer, where there is a way without it.
-_STORE_PATIENCE = 2.0
+Work = Callable[[JobHandle], Awaitable[JsonObject]]
+OnError = Callable[[JobHandle, Exception], JobOutcome]
 
-Work = Callable[[Running], Awaitable[Outcome]]
+
+def build_failed_outcome(handle: JobHandle, error: Exception) -> JobOutcome:
+    """Return the outcome of a job that raised `error`."""
+    if isinstance(error, JuntoError):
+        state = JobState.TIMED_OUT if isinstance(error, TimeLimitError) else JobState.FAILED
+        return JobOutcome(state, None, {"code": error.code, "message": error.message})
+    _log.exception("job crashed", error, job=handle.job.id, tool=handle.job.tool)
+    details = {"code": "Crash", "message": "Something failed inside Junto."}
+    return JobOutcome(JobState.FAILED, None, details)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """How many jobs may run, how many may wait for that, how long each may take, and be kept."""
+class JobLimits:
+    """Limits on the number, duration and retention of jobs."""
 
-    concurrent: int = 1000
-    waiting: int = 10_000
-    seconds: float = 3600.0
-    drain: float = 5.0
-    retention: float = 86_400.0
+    max_concurrent: int = 1000
+    max_queued: int = 10_000
+    timeout_seconds: float = 3600.0
+    drain_seconds: float = 5.0
+    retention_seconds: float = 86_400.0
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Jobs:
-    """Every job of this server, and the records of all."""
+class JobService:
+    """Runs the jobs of this server, and gives access to the stored jobs of all servers."""
 
     store: JobStore
-    presence: Presence
-    bounds: Bounds = Bounds()
-    signals: Signals | None = None
+    liveness: Liveness
+    limits: JobLimits = JobLimits()
+    timings: JobTimings = field(default_factory=JobTimings)
+    signals: PubSub | None = None
     metrics: Metrics = field(default_factory=Metrics)
     now: Callable[[], float] = time.time
-    tidy: Tidy = field(init=False)
-    _journal: Journal = field(init=False)
-    _running: dict[str, Running] = field(default_factory=dict, init=False)
-    _places: asyncio.Semaphore = field(init=False)
+    reaper: JobReaper = field(init=False)
+    _writer: BatchJobWriter = field(init=False)
+    _handles: dict[str, JobHandle] = field(default_factory=dict, init=False)
+    _slots: asyncio.Semaphore = field(init=False)
     _busy: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _letters: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _mail_arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _closing: bool = field(default=False, init=False)
-    _hurry: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _drain_skipped: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
-        self.tidy = Tidy(self.store, self.presence, self.bounds.retention, self.now)
-        self._journal = Journal(self.store)
-        self._places = asyncio.Semaphore(self.bounds.concurrent)
+        self.reaper = JobReaper(
+            self.store, self.liveness, self.limits.retention_seconds, self.now, self.timings
+        )
+        self._writer = BatchJobWriter(self.store, self.timings)
+        self._slots = asyncio.Semaphore(self.limits.max_concurrent)
 
     @property
     def count(self) -> int:
-        """Return how many jobs this server has that have not ended."""
-        return len(self._running)
+        """The number of unfinished jobs of this server."""
+        return len(self._handles)
 
-    def start(self, owner: str, tool: str, digest: str, work: Work) -> Running:
-        """Begin a job; nothing but `stop` or its own end ends it.
+    def start(
+        self,
+        owner: str,
+        tool: str,
+        digest: str,
+        work: Work,
+        on_error: OnError = build_failed_outcome,
+    ) -> JobHandle:
+        """Start a job; it does not end with the request that started it.
+
+        `on_error` decides what is recorded of an exception that the work raises.
 
         Raises:
-            NoRoomError: there are too many already, or the server is being stopped.
+            CapacityExceededError: the queue is full, or the server is shutting down.
         """
         if self._closing:
-            raise NoRoomError("The server is being stopped. Try again in a moment.")
-        if len(self._running) >= self.bounds.concurrent + self.bounds.waiting:
-            raise NoRoomError("Too many jobs are waiting already. Try again later.")
-        self.presence.show()
+            raise CapacityExceededError("The server is being stopped. Try again in a moment.")
+        if len(self._handles) >= self.limits.max_concurrent + self.limits.max_queued:
+            raise CapacityExceededError("Too many jobs are waiting already. Try again later.")
+        self.liveness.announce()
         job = Job(
             id=new_id(),
             owner=owner,
             tool=tool,
             digest=digest,
-            server=self.presence.server,
+            server=self.liveness.server_id,
             created=self.now(),
             updated=self.now(),
         )
-        running = Running(job, self._journal, self.now)
-        self._running[job.id] = running
-        self.metrics.job_began(tool)
+        handle = JobHandle(job, self._writer, self.now)
+        self._handles[job.id] = handle
+        self.metrics.record_job_start(tool)
         self._busy.set()
-        self._journal.at_once(running)
-        running.task = asyncio.create_task(self._run(running, work), name=f"job {job.id}")
-        running.task.add_done_callback(lambda _: self._done(running))
-        return running
+        self._writer.schedule_now(handle)
+        handle.task = asyncio.create_task(self._run(handle, work, on_error), name=f"job {job.id}")
+        handle.task.add_done_callback(lambda _: self._on_done(handle))
+        return handle
 
-    async def detach(self, running: Running) -> None:
-        """Let a job go on without its caller; its record is there before this returns.
+    async def detach(self, handle: JobHandle) -> None:
+        """Let a job continue without its caller, after its record is stored.
 
         Raises:
-            InputOutputError: no record can be made, so it stays with its caller.
+            InputOutputError: the record cannot be stored, so the job is not detached.
         """
         try:
-            async with asyncio.timeout(_STORE_PATIENCE):
-                await self._journal.flush()
+            async with asyncio.timeout(self.timings.store_timeout_seconds):
+                await self._writer.flush()
         except TimeoutError:
             raise InputOutputError("The database takes too long.", retryable=True) from None
-        running.detach()
+        handle.detach()
 
-    def hurry(self) -> None:
-        """Wait no longer for jobs to finish, once they are being drained."""
-        self._hurry.set()
+    def skip_drain(self) -> None:
+        """Stop unfinished jobs at shutdown without waiting for them to finish."""
+        self._drain_skipped.set()
 
-    def running(self, owner: str, id_: str) -> Running | None:
-        """Return a job of `owner` that is under way here."""
-        found = self._running.get(id_)
-        return found if found and found.job.owner == owner else None
+    def get_handle(self, owner: str, id_: str) -> JobHandle | None:
+        """Return the handle of an unfinished job of `owner` on this server, if there is one."""
+        handle = self._handles.get(id_)
+        return handle if handle and handle.job.owner == owner else None
 
     async def find(self, owner: str, id_: str) -> Job:
-        """Return how a job stands now.
+        """Return the current record of a job.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the job does not exist.
         """
-        wanted = canonical(id_)
-        await self._written()
-        running = self._running.get(wanted) or self._journal.unwritten(wanted)
-        if running and running.job.owner == owner:
-            now = running.job.ended or self.now()
-            return replace(running.job, updated=now)
-        found = await self.store.find(owner, wanted)
-        if found and not found.state.final and await self.tidy.settle_lost():
-            found = await self.store.find(owner, wanted)
-        if found is None:
+        job_id = normalize_id(id_)
+        await self._try_flush()
+        handle = self._handles.get(job_id) or self._writer.find_unwritten(job_id)
+        if handle and handle.job.owner == owner:
+            now = handle.job.ended or self.now()
+            return replace(handle.job, updated=now)
+        job = await self.store.find(owner, job_id)
+        if job and not job.state.is_final and await self.reaper.reap_lost():
+            job = await self.store.find(owner, job_id)
+        if job is None:
             raise NotFoundError(
                 f"There is no job {id_[:80]}. `job` without an id shows your latest ones."
             )
-        return found
+        return job
 
-    async def recent(self, owner: str, limit: int) -> tuple[Job, ...]:
-        """Return the latest jobs of `owner`, the newest first."""
-        await self._written()
-        await self.tidy.settle_lost()
-        return await self.store.recent(owner, limit)
+    async def list_recent(self, owner: str, limit: int) -> tuple[Job, ...]:
+        """Return the latest jobs of `owner`, newest first."""
+        await self._try_flush()
+        await self.reaper.reap_lost()
+        return await self.store.list_recent(owner, limit)
 
-    async def entries(self, job: Job, after: int, limit: int) -> tuple[Entry, ...]:
-        """Return what a job has logged after that number; only for who has found it."""
-        await self._written()
-        return await self.store.entries(job.id, after, limit)
+    async def list_entries(self, job: Job, after: int, limit: int) -> tuple[JobLogEntry, ...]:
+        """Return log entries after sequence number `after`.
+
+        The owner is not checked: `job` must come from `find`.
+        """
+        await self._try_flush()
+        return await self.store.read_log(job.id, after, limit)
 
     async def text(self, job: Job) -> str:
-        """Return what a job has said of its answer; only for who has found it."""
-        await self._written()
-        return await self.store.text(job.id)
+        """Return the text of a job's answer so far.
+
+        The owner is not checked: `job` must come from `find`.
+        """
+        await self._try_flush()
+        return await self.store.read_text(job.id)
 
     async def cancel(self, owner: str, id_: str, reason: str) -> Job:
-        """Stop a job, wherever it runs, and return how it stands then.
+        """Stop a job on any server, wait briefly for it to end, and return its record.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the job does not exist.
         """
-        running = self._running.get(canonical(id_))
-        if running and running.job.owner == owner:
-            running.stop(reason)  # before anything that could take its time
-        elif not (job := await self.find(owner, id_)).state.final:
-            await self._tell(job, Wish.CANCEL, reason)
-        return await self.awaited(owner, id_, _CANCEL_PATIENCE)
+        handle = self._handles.get(normalize_id(id_))
+        if handle and handle.job.owner == owner:
+            handle.stop(reason)  # before any slow store access
+        elif not (job := await self.find(owner, id_)).state.is_final:
+            await self._send_command(job, JobCommand.CANCEL, reason)
+        return await self.wait_until_done(owner, id_, self.timings.cancel_timeout_seconds)
 
     async def answer(self, owner: str, id_: str, answers: Mapping[str, Any]) -> None:
-        """Hand a job what it asked for.
+        """Send a job the answers to its questions.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the job does not exist.
         """
         job = await self.find(owner, id_)
-        if not job.state.final:
-            await self._tell(job, Wish.ANSWER, json.dumps(dict(answers)))
+        if not job.state.is_final:
+            await self._send_command(job, JobCommand.ANSWER, json.dumps(dict(answers)))
 
     async def send(self, owner: str, id_: str, message: str) -> Job:
-        """Hand the work of a job a message, and return how the job stands.
+        """Send a job a message, and return its record.
 
         Raises:
-            NotFoundError: there is none.
-            InvalidInputError: it has ended, or takes no messages now.
+            NotFoundError: the job does not exist.
+            InvalidInputError: the job has ended, or does not accept messages now.
         """
         job = await self.find(owner, id_)
-        running = self._running.get(job.id)
-        if job.state.final or (running and not running.hands_on(message)):
+        handle = self._handles.get(job.id)
+        if job.state.is_final or (handle and not handle.deliver_message(message)):
             raise InvalidInputError(
                 f"Job {job.id} ({job.state}) takes no messages now. Go on with its sessionId once "
                 "it has ended."
             )
-        if running is None:
-            await self._tell(job, Wish.MESSAGE, message)
+        if handle is None:
+            await self._send_command(job, JobCommand.MESSAGE, message)
         return job
 
-    async def awaited(self, owner: str, id_: str, seconds: float) -> Job:
-        """Return a job when it has ended, or as it stands after so many seconds.
+    async def wait_until_done(
+        self,
+        owner: str,
+        id_: str,
+        timeout: float,  # noqa: ASYNC109 - a timeout returns the record and is no error
+    ) -> Job:
+        """Wait until a job has ended, for `timeout` seconds at most, and return its record.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the job does not exist.
         """
-        until = asyncio.get_running_loop().time() + seconds
-        while not (job := await self.find(owner, id_)).state.final:
-            left = until - asyncio.get_running_loop().time()
-            if left <= 0:
+        deadline = asyncio.get_running_loop().time() + timeout
+        poll_interval = self.timings.poll_interval_seconds / 4
+        while not (job := await self.find(owner, id_)).state.is_final:
+            remaining = deadline - asyncio.get_running_loop().time()
+            if remaining <= 0:
                 break
-            running = self._running.get(job.id)
+            handle = self._handles.get(job.id)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left if running else min(left, _LOOK_EVERY / 4)):
-                    await (running.ended.wait() if running else asyncio.Event().wait())
+                async with asyncio.timeout(remaining if handle else min(remaining, poll_interval)):
+                    await (handle.ended.wait() if handle else asyncio.Event().wait())
         return job
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Write down and attend to what runs; at the end finish it, for a while, and stop it."""
+        """Run the writer, mailbox poller and reaper; at the end, drain and stop the jobs."""
         async with contextlib.AsyncExitStack() as stack:
             if self.signals:
-                await stack.enter_async_context(self.signals.heard(self._hear))
-            stack.callback(self.presence.hide)
-            await stack.enter_async_context(self._journal.kept())
-            await stack.enter_async_context(beside(self._attend()))
-            await stack.enter_async_context(beside(self.tidy.run()))
+                await stack.enter_async_context(self.signals.subscribe(self._on_signal))
+            stack.callback(self.liveness.withdraw)
+            await stack.enter_async_context(self._writer.open())
+            await stack.enter_async_context(background_task(self._poll_mailbox()))
+            await stack.enter_async_context(background_task(self.reaper.run()))
             try:
                 yield
             finally:
-                await self._drained()
+                await self._drain()
 
-    async def _run(self, running: Running, work: Work) -> None:
+    async def _run(self, handle: JobHandle, work: Work, on_error: OnError) -> None:
+        """Run the work of a job within its limits, and set the outcome."""
+        deadline: asyncio.Timeout | None = None
         try:
-            outcome = await self._outcome(running, work)
+            async with self._slots:
+                handle.mark_started()
+                async with asyncio.timeout(self.limits.timeout_seconds) as deadline:
+                    outcome = JobOutcome(JobState.COMPLETED, await work(handle))
         except asyncio.CancelledError:
-            outcome = _cancelled(running)
-        except Exception as error:  # noqa: BLE001 - a job must end in its record, whatever happens
-            _log.crash("job crashed", error, job=running.job.id, tool=running.job.tool)
-            facts = {"code": "Crash", "message": "Something failed inside Junto."}
-            outcome = Outcome(State.FAILED, None, facts)
-        running.ends(outcome)
+            outcome = _build_cancelled_outcome(handle)
+        except Exception as error:  # noqa: BLE001 - a job needs a final state in any case
+            if isinstance(error, TimeoutError) and deadline and deadline.expired():
+                outcome = on_error(handle, self._build_time_limit_error())
+            else:
+                handle.exception = error
+                outcome = on_error(handle, error)
+        handle.finish(outcome)
 
-    def _done(self, running: Running) -> None:
-        """Tidy up after a job; one that was stopped at once has not even begun."""
-        running.ends(_cancelled(running))
-        self._running.pop(running.job.id, None)
-        self.metrics.job_ended(running.job.tool, running.job.state)
-        if not self._running:
+    def _on_done(self, handle: JobHandle) -> None:
+        """Clean up after a job.
+
+        If its task was cancelled before `_run` began, the job has no outcome yet.
+        """
+        handle.finish(_build_cancelled_outcome(handle))
+        self._handles.pop(handle.job.id, None)
+        self.metrics.record_job_end(handle.job.tool, handle.job.state)
+        if not self._handles:
             self._busy.clear()
 
-    async def _outcome(self, running: Running, work: Work) -> Outcome:
-        async with self._places:
-            running.begins()
-            try:
-                async with asyncio.timeout(self.bounds.seconds) as clock:
-                    return await work(running)
-            except TimeoutError:
-                if not clock.expired():
-                    raise
-        seconds = self.bounds.seconds
-        late = TimeLimitError(f"It took longer than {seconds:.0f} s, which is as long as it may.")
-        return Outcome(State.TIMED_OUT, None, {"code": late.code, "message": late.message})
+    def _build_time_limit_error(self) -> TimeLimitError:
+        seconds = self.limits.timeout_seconds
+        return TimeLimitError(f"It took longer than {seconds:.0f} s, which is as long as it may.")
 
-    async def _tell(self, job: Job, wish: Wish, text: str) -> None:
-        if running := self._running.get(job.id):
-            _fulfil(running, wish, text)
+    async def _send_command(self, job: Job, command: JobCommand, text: str) -> None:
+        if handle := self._handles.get(job.id):
+            _apply_command(handle, command, text)
             return
-        await self.store.send(Letter(job.id, wish, text))
+        await self.store.send_command(JobMailItem(job.id, command, text))
         if self.signals:
-            await self.signals.send({"server": job.server})
+            await self.signals.publish({"server": job.server})
 
-    def _hear(self, signal: Signal) -> None:
-        if signal.get("server") == self.presence.server:
-            self._letters.set()
+    def _on_signal(self, signal: PubSubMessage) -> None:
+        if signal.get("server") == self.liveness.server_id:
+            self._mail_arrived.set()
 
-    async def _attend(self) -> None:
-        """While anything runs, be seen to live and look for letters."""
-        beaten = -_BEAT_EVERY
+    async def _poll_mailbox(self) -> None:
+        """Send heartbeats and apply commands while this server has jobs."""
+        heartbeat_interval = self.timings.heartbeat_interval_seconds
+        last_heartbeat = -heartbeat_interval
         while True:
             await self._busy.wait()
             try:
-                if time.monotonic() - beaten >= _BEAT_EVERY:
-                    await self.store.beat(self.presence.server)
-                    beaten = time.monotonic()
-                for letter in await self.store.collect(self.presence.server):
-                    if running := self._running.get(letter.job):
-                        _fulfil(running, letter.wish, letter.text)
-            except JuntoError as error:  # the next second may be better
+                if time.monotonic() - last_heartbeat >= heartbeat_interval:
+                    await self.store.record_heartbeat(self.liveness.server_id)
+                    last_heartbeat = time.monotonic()
+                for item in await self.store.take_commands(self.liveness.server_id):
+                    if handle := self._handles.get(item.job_id):
+                        _apply_command(handle, item.command, item.text)
+            except JuntoError as error:  # retry at the next interval
                 _log.warning("jobs not looked after", reason=error.message)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_EVERY):
-                    await self._letters.wait()
-            self._letters.clear()
+                async with asyncio.timeout(self.timings.poll_interval_seconds):
+                    await self._mail_arrived.wait()
+            self._mail_arrived.clear()
 
-    async def _drained(self) -> None:
+    async def _drain(self) -> None:
         self._closing = True
-        tasks = [each.task for each in self._running.values() if each.task]
+        tasks = [each.task for each in self._handles.values() if each.task]
         if tasks:
-            hurry = asyncio.create_task(self._hurry.wait())
+            skipped = asyncio.create_task(self._drain_skipped.wait())
             finished = asyncio.ensure_future(asyncio.wait(tasks))
             await asyncio.wait(
-                {finished, hurry},
-                timeout=self.bounds.drain,
+                {finished, skipped},
+                timeout=self.limits.drain_seconds,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            for each in (hurry, finished):
+            for each in (skipped, finished):
                 each.cancel()
-            await asyncio.gather(hurry, finished, return_exceptions=True)
-        for running in list(self._running.values()):
-            running.stop("The server was stopped.")
+            await asyncio.gather(skipped, finished, return_exceptions=True)
+        for handle in list(self._handles.values()):
+            handle.stop("The server was stopped.")
         if tasks:
-            await asyncio.wait(tasks, timeout=_STOPPING)
-        for running in list(self._running.values()):
-            _log.warning("a job would not stop", job=running.job.id, tool=running.job.tool)
-            running.ends(_cancelled(running))
+            await asyncio.wait(tasks, timeout=self.timings.stop_timeout_seconds)
+        for handle in list(self._handles.values()):
+            _log.warning("a job would not stop", job=handle.job.id, tool=handle.job.tool)
+            handle.finish(_build_cancelled_outcome(handle))
 
-    async def _written(self) -> None:
-        """Have everything that is known here in the store, if it takes it."""
-        with contextlib.suppress(JuntoError, TimeoutError):  # the journal tries again, and says so
-            async with asyncio.timeout(_STORE_PATIENCE):
-                await self._journal.flush()
+    async def _try_flush(self) -> None:
+        """Write pending updates, so that the store is up to date if it is available."""
+        with contextlib.suppress(JuntoError, TimeoutError):  # the writer retries and logs
+            async with asyncio.timeout(self.timings.store_timeout_seconds):
+                await self._writer.flush()
 
 
-def _cancelled(running: Running) -> Outcome:
-    message = running.stopped or "The work was stopped before it was done."
+def _build_cancelled_outcome(handle: JobHandle) -> JobOutcome:
+    message = handle.stop_reason or "The work was stopped before it was done."
     error = {"code": "Cancelled", "message": message, "retryable": False}
-    return Outcome(State.CANCELLED, running.so_far, error)
+    return JobOutcome(JobState.CANCELLED, handle.partial_result, error)
 
 
-def _fulfil(running: Running, wish: Wish, text: str) -> None:
-    match wish:
-        case Wish.CANCEL:
-            running.stop(text)
-        case Wish.ANSWER:
-            running.hears(json.loads(text))
-        case Wish.MESSAGE:
-            running.hands_on(text)
+def _apply_command(handle: JobHandle, command: JobCommand, text: str) -> None:
+    match command:
+        case JobCommand.CANCEL:
+            handle.stop(text)
+        case JobCommand.ANSWER:
+            handle.receive_answers(json.loads(text))
+        case JobCommand.MESSAGE:
+            handle.deliver_message(text)

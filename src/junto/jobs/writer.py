@@ -1,4 +1,4 @@
-"""Writing down what jobs say, for all of them together and not for each word."""
+"""Writes the updates of all jobs to the store in batches."""
 
 import asyncio
 import contextlib
@@ -9,97 +9,96 @@ from typing_extensions import override
 
 from junto.domain.errors import JuntoError
 from junto.domain.jobs import JobStore
-from junto.jobs.running import Running, Writer
+from junto.jobs.handle import JobHandle, JobWriter
+from junto.jobs.timings import JobTimings
+from junto.runtime.tasks import background_task
 from junto.telemetry.logs import Log
-from junto.work.tasks import beside
 
-_log = Log.of("jobs")
-
-# What is said between two writings is lost if the process is killed.
-_EVERY = 0.5
-_LAST_SECONDS = 5.0
+_log = Log.get("jobs")
 
 
 @dataclass(eq=False, slots=True)
-class Journal(Writer):
-    """Writes what is new about jobs, soon or at once, one transaction for all that wait."""
+class BatchJobWriter(JobWriter):
+    """Writes the updates of all scheduled jobs in one transaction."""
 
     store: JobStore
-    every: float = _EVERY
-    _dirty: dict[str, Running] = field(default_factory=dict, init=False)
-    _any: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    timings: JobTimings
+    _dirty: dict[str, JobHandle] = field(default_factory=dict, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _urgent: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _flush_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @override
-    def soon(self, running: Running) -> None:
-        """Write what is new about a job with whatever else there is."""
-        self._dirty[running.job.id] = running
-        self._any.set()
+    def schedule(self, handle: JobHandle) -> None:
+        """Write the job's updates with the next batch."""
+        self._dirty[handle.job.id] = handle
+        self._changed.set()
 
     @override
-    def at_once(self, running: Running) -> None:
-        """Write what is new about a job without waiting for more."""
-        self.soon(running)
+    def schedule_now(self, handle: JobHandle) -> None:
+        """Write the job's updates as soon as possible."""
+        self.schedule(handle)
         self._urgent.set()
 
-    def unwritten(self, id_: str) -> Running | None:
-        """Return a job of which something could not be written down yet."""
+    def find_unwritten(self, id_: str) -> JobHandle | None:
+        """Return a job that has unwritten updates, if there is one."""
         return self._dirty.get(id_)
 
     async def flush(self) -> None:
-        """Write down everything that is known now.
+        """Write all pending updates.
 
         Raises:
-            InputOutputError: the store would not; it is tried again later.
+            InputOutputError: the store failed; the updates are written again later.
         """
-        async with self._one_at_a_time:
-            self._any.clear()
+        async with self._flush_lock:
+            self._changed.clear()
             self._urgent.clear()
-            waiting, self._dirty = self._dirty, {}
-            news = [(each, record) for each in waiting.values() if (record := each.record())]
-            if not news:
+            handles, self._dirty = self._dirty, {}
+            updates = [
+                (handle, record) for handle in handles.values() if (record := handle.take_record())
+            ]
+            if not updates:
                 return
             try:
-                lost = await self.store.write([record for _, record in news])
+                lost = await self.store.save_updates([record for _, record in updates])
             except BaseException:
-                for running, _ in news:
-                    running.forgot()
-                    self._dirty.setdefault(running.job.id, running)
-                self._any.set()
+                for handle, _ in updates:
+                    handle.mark_unwritten()
+                    self._dirty.setdefault(handle.job.id, handle)
+                self._changed.set()
                 raise
-            for running, record in news:
-                running.wrote(record)
-                if running.job.id in lost:
-                    running.stop("Another server has given it up as lost.")
+            for handle, record in updates:
+                handle.mark_written(record)
+                if handle.job.id in lost:
+                    handle.stop("Another server has given it up as lost.")
 
     @contextlib.asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
-        """Write until the end of the block, and then what is left."""
+    async def open(self) -> AsyncIterator[None]:
+        """Flush periodically during the block, and once more at its end."""
         try:
-            async with beside(self._keep()):
+            async with background_task(self._flush_periodically()):
                 yield
         finally:
-            await self._finish()
+            await self._flush_remaining()
 
-    async def _keep(self) -> None:
+    async def _flush_periodically(self) -> None:
         while True:
-            await self._any.wait()
+            await self._changed.wait()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.every):
+                async with asyncio.timeout(self.timings.flush_interval_seconds):
                     await self._urgent.wait()
-            if not await self._tried():
-                await asyncio.sleep(self.every)
+            if not await self._try_flush():
+                await asyncio.sleep(self.timings.flush_interval_seconds)
 
-    async def _finish(self) -> None:
+    async def _flush_remaining(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_SECONDS):
-                while not await self._tried():  # noqa: ASYNC110 - the store, not we, must change
-                    await asyncio.sleep(self.every)
+            async with asyncio.timeout(self.timings.final_flush_timeout_seconds):
+                while not await self._try_flush():  # noqa: ASYNC110 - no event tells that the store works again
+                    await asyncio.sleep(self.timings.flush_interval_seconds)
                 return
         _log.warning("jobs were not written down in time", jobs=len(self._dirty))
 
-    async def _tried(self) -> bool:
+    async def _try_flush(self) -> bool:
         try:
             await self.flush()
         except JuntoError as error:

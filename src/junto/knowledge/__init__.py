@@ -1,1 +1,1 @@
-"""Documents that can be searched."""
+"""Indexing and search of documents, notes, conversations and the manual."""

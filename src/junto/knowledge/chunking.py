@@ -1,32 +1,33 @@
-"""Texts cut into chunks by their structure: headings, definitions, paragraphs."""
+"""Splitting of texts into chunks along their structure: headings, definitions, paragraphs."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-# A little less than an embedding model of 256 tokens can read.
-_TARGET, _LONGEST_PIECE = 900, 1050
-# How much of the end of a chunk the next one begins with, if they belong together.
-_OVERLAP = 150
+# Slightly less than an embedding model with a limit of 256 tokens can read.
+_TARGET_CHARS, _MAX_BLOCK_CHARS = 900, 1050
+# Characters at the end of a chunk that the next one repeats, if both have the same headings.
+_OVERLAP_CHARS = 150
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.{0,200})")
 _FENCE = re.compile(r"[ \t]{0,3}(```|~~~)")
-# A line at the margin that begins something with a name, in most languages.
+# An unindented line that starts a named definition, in most programming languages.
 _DEFINITION = re.compile(
     r"(?:@|(?:export|public|private|protected|static|abstract|async|default|pub)\s+){0,8}"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module|type|const|CREATE)\b"
     r"[ \t]*((?:\w|::?(?=\w)|\.(?=\w)){0,80})"
 )
-# From the first of several signs on, or a row of them would be looked at from each.
-_ENDS = r".!?\u3002\uff01\uff1f"
-_SENTENCE = re.compile(rf"(?<![{_ENDS}])[{_ENDS}]++[\"')\]]*+\s+")
-# A definition is told by the beginning of its line.
-_TOLD = 300
+# The lookbehind lets a match start only at the first of several end marks; without it, a long run
+# of them takes quadratic time.
+_SENTENCE_ENDS = r".!?\u3002\uff01\uff1f"
+_SENTENCE = re.compile(rf"(?<![{_SENTENCE_ENDS}])[{_SENTENCE_ENDS}]++[\"')\]]*+\s+")
+# A definition is recognised by the start of its line.
+_DEFINITION_PREFIX_CHARS = 300
 
 
-class Shape(StrEnum):
-    """How a text is built."""
+class TextStructure(StrEnum):
+    """The structure of a text, which decides how it is split."""
 
     MARKDOWN = "markdown"
     CODE = "code"
@@ -35,75 +36,84 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a text, and the headings above it; `text[start:end]` is what it holds."""
+    """The part `text[start:end]` of a text, and the headings above it."""
 
     start: int
     end: int
-    path: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """Lines that belong together."""
+class _TextBlock:
+    """Consecutive lines that belong together, and the headings above them."""
 
     start: int
     end: int
-    path: tuple[str, ...]
+    headings: tuple[str, ...]
 
 
-def chunks(text: str, shape: Shape) -> Iterator[Chunk]:
-    """Yield the chunks of a text in their order; all that is not blank is in one of them."""
-    begun: _Block | None = None
-    for block in _BLOCKS[shape](text):
-        for piece in _split(text, block):
-            if begun and (piece.path != begun.path or piece.end - begun.start > _TARGET):
-                yield from _made(text, begun)
-                overlap = begun if piece.path == begun.path else None
-                begun = _Block(_lead(text, overlap, piece), piece.end, piece.path)
+def iter_chunks(text: str, structure: TextStructure) -> Iterator[Chunk]:
+    """Yield the chunks of a text in order; together they cover all text but whitespace."""
+    current: _TextBlock | None = None
+    for block in _BLOCK_ITERATORS[structure](text):
+        for piece in _split_block(text, block):
+            if current and (
+                piece.headings != current.headings or piece.end - current.start > _TARGET_CHARS
+            ):
+                yield from _emit_chunk(text, current)
+                previous = current if piece.headings == current.headings else None
+                current = _TextBlock(
+                    _find_chunk_start(text, previous, piece), piece.end, piece.headings
+                )
             else:
-                begun = _Block(begun.start if begun else piece.start, piece.end, piece.path)
-    if begun:
-        yield from _made(text, begun)
+                current = _TextBlock(
+                    current.start if current else piece.start, piece.end, piece.headings
+                )
+    if current:
+        yield from _emit_chunk(text, current)
 
 
-def _made(text: str, block: _Block) -> Iterator[Chunk]:
-    """Yield a block as a chunk, without blanks around it."""
+def _emit_chunk(text: str, block: _TextBlock) -> Iterator[Chunk]:
+    """Yield a block as a chunk, without surrounding whitespace, unless it is blank."""
     piece = text[block.start : block.end]
     start = block.start + len(piece) - len(piece.lstrip())
     end = block.end - (len(piece) - len(piece.rstrip()))
     if start < end:
-        yield Chunk(start, end, block.path)
+        yield Chunk(start, end, block.headings)
 
 
-def _lead(text: str, before: _Block | None, piece: _Block) -> int:
-    """Return where a chunk begins: with the last sentences of the one before it."""
-    if before is None:
-        return piece.start
-    earliest = max(before.start + 1, before.end - _OVERLAP)
-    tail = text[earliest : before.end]
+def _find_chunk_start(text: str, previous: _TextBlock | None, block: _TextBlock) -> int:
+    """Return the start of a chunk, which repeats the last sentences of the previous block."""
+    if previous is None:
+        return block.start
+    earliest = max(previous.start + 1, previous.end - _OVERLAP_CHARS)
+    tail = text[earliest : previous.end]
     cut = next((match.end() for match in re.finditer(r"\n|[.!?\u3002\uff01\uff1f]\s", tail)), None)
-    return piece.start if cut is None or cut >= len(tail.rstrip()) else earliest + cut
+    return block.start if cut is None or cut >= len(tail.rstrip()) else earliest + cut
 
 
-def _split(text: str, block: _Block) -> Iterator[_Block]:
-    """Yield a block, or pieces of it that are not too long: lines, sentences, or just so many."""
+def _split_block(text: str, block: _TextBlock) -> Iterator[_TextBlock]:
+    """Yield a block; split one that is too long at lines, sentences, words, or anywhere."""
     start = block.start
-    while block.end - start > _LONGEST_PIECE:
-        window = text[start : start + _LONGEST_PIECE]
-        ways = (r"\n", _SENTENCE, r"\s")
-        cut = next(filter(None, (_last(way, window) for way in ways)), _LONGEST_PIECE)
-        yield _Block(start, start + cut, block.path)
+    while block.end - start > _MAX_BLOCK_CHARS:
+        window = text[start : start + _MAX_BLOCK_CHARS]
+        patterns = (r"\n", _SENTENCE, r"\s")
+        cut = next(
+            filter(None, (_find_last_cut(pattern, window) for pattern in patterns)),
+            _MAX_BLOCK_CHARS,
+        )
+        yield _TextBlock(start, start + cut, block.headings)
         start += cut
-    yield _Block(start, block.end, block.path)
+    yield _TextBlock(start, block.end, block.headings)
 
 
-def _last(pattern: str | re.Pattern[str], window: str) -> int | None:
-    """Return where the last match in the second half of a text ends, if there is one."""
+def _find_last_cut(pattern: str | re.Pattern[str], window: str) -> int | None:
+    """Return the end of the last match, if it is in the second half of the window."""
     ends = [match.end() for match in re.finditer(pattern, window)]
     return ends[-1] if ends and ends[-1] > len(window) // 2 else None
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _iter_lines(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
@@ -111,59 +121,65 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-def _paragraphs(text: str) -> Iterator[_Block]:
-    return _cut(text, lambda line: not line.strip(), lambda _line: None)
+def _iter_paragraphs(text: str) -> Iterator[_TextBlock]:
+    return _iter_blocks(text, lambda line: not line.strip(), lambda _line: None)
 
 
-def _definitions(text: str) -> Iterator[_Block]:
-    """Yield what is defined at the margin, each with what follows it and is further in."""
+def _iter_definitions(text: str) -> Iterator[_TextBlock]:
+    """Yield unindented definitions, each with the lines up to the next one."""
 
-    def named(line: str) -> tuple[int, str] | None:
-        match = _DEFINITION.match(line[:_TOLD])
+    def parse_definition(line: str) -> tuple[int, str] | None:
+        match = _DEFINITION.match(line[:_DEFINITION_PREFIX_CHARS])
         return (1, match[1]) if match and match[1] else None
 
-    return _cut(text, lambda line: bool(_DEFINITION.match(line[:_TOLD])), named)
+    return _iter_blocks(
+        text,
+        lambda line: bool(_DEFINITION.match(line[:_DEFINITION_PREFIX_CHARS])),
+        parse_definition,
+    )
 
 
-def _sections(text: str) -> Iterator[_Block]:
+def _iter_sections(text: str) -> Iterator[_TextBlock]:
     """Yield the paragraphs of Markdown, each with the headings above it."""
-    fenced = ""
+    open_fence = ""
 
-    def parts(line: str) -> bool:
-        nonlocal fenced
+    def is_boundary(line: str) -> bool:
+        nonlocal open_fence
         if fence := _FENCE.match(line):
-            fenced = "" if fenced == fence[1] else fenced or fence[1]
+            open_fence = "" if open_fence == fence[1] else open_fence or fence[1]
             return False
-        return not fenced and (not line.strip() or bool(_HEADING.match(line)))
+        return not open_fence and (not line.strip() or bool(_HEADING.match(line)))
 
-    def heads(line: str) -> tuple[int, str] | None:
-        match = None if fenced else _HEADING.match(line)
+    def parse_heading(line: str) -> tuple[int, str] | None:
+        match = None if open_fence else _HEADING.match(line)
         return (len(match[1]), match[2].strip(" #\t\n")) if match else None
 
-    return _cut(text, parts, heads)
+    return _iter_blocks(text, is_boundary, parse_heading)
 
 
-def _cut(
-    text: str, parts: Callable[[str], bool], heads: Callable[[str], tuple[int, str] | None]
-) -> Iterator[_Block]:
-    """Yield a text in blocks: one begins where a line parts it from what is before."""
-    path: list[tuple[int, str]] = []
-    start, titles = 0, tuple[str, ...]()
-    for at, line in _lines(text):
-        if not parts(line):
+def _iter_blocks(
+    text: str,
+    is_boundary: Callable[[str], bool],
+    parse_heading: Callable[[str], tuple[int, str] | None],
+) -> Iterator[_TextBlock]:
+    """Yield the blocks of a text; a line for which `is_boundary` is true starts a new one."""
+    heading_path: list[tuple[int, str]] = []
+    start, headings = 0, tuple[str, ...]()
+    for line_start, line in _iter_lines(text):
+        if not is_boundary(line):
             continue
-        if at > start:
-            yield _Block(start, at, titles)
-        start = at
-        if head := heads(line):
-            path = [each for each in path if each[0] < head[0]] + [head]
-            titles = tuple(title for _, title in path)
+        if line_start > start:
+            yield _TextBlock(start, line_start, headings)
+        start = line_start
+        if heading := parse_heading(line):
+            heading_path = [each for each in heading_path if each[0] < heading[0]] + [heading]
+            headings = tuple(title for _, title in heading_path)
     if start < len(text):
-        yield _Block(start, len(text), titles)
+        yield _TextBlock(start, len(text), headings)
 
 
-_BLOCKS: dict[Shape, Callable[[str], Iterator[_Block]]] = {
-    Shape.MARKDOWN: _sections,
-    Shape.CODE: _definitions,
-    Shape.PLAIN: _paragraphs,
+_BLOCK_ITERATORS: dict[TextStructure, Callable[[str], Iterator[_TextBlock]]] = {
+    TextStructure.MARKDOWN: _iter_sections,
+    TextStructure.CODE: _iter_definitions,
+    TextStructure.PLAIN: _iter_paragraphs,
 }

@@ -1,4 +1,4 @@
-"""Vectors made behind the scenes: words are searchable at once, and their meaning follows."""
+"""Background embedding of passages: keyword search works at once, vector search follows."""
 
 import asyncio
 import contextlib
@@ -6,111 +6,115 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
-from junto.domain.documents import Model, VectorStore
-from junto.domain.embeddings import Embedder
+from junto.domain.documents import Embedder, EmbeddingModel, VectorStore
 from junto.domain.errors import JuntoError
 from junto.domain.ids import new_id
+from junto.runtime.tasks import background_task
 from junto.telemetry.logs import Log
-from junto.work.tasks import beside
 
-_log = Log.of("knowledge")
+_log = Log.get("knowledge")
 
-_AT_ONCE = 32
-_LEASE, _MOMENT = 30.0, 1.0
-_LOOK_AGAIN = 2.0
-# After a failure, and in case another process has put something in.
-_PAUSE = 300.0
-# Servers of one database may have different models; what one of them uses, none of them drops.
-_DISUSED = 86_400.0
-# A start has better things to do.
-_BEFORE = 5.0
+_BATCH_SIZE = 32
+_LEASE_SECONDS, _RELEASE_TIMEOUT_SECONDS = 30.0, 1.0
+_LEASE_POLL_SECONDS = 2.0
+# Wait before a retry after a failure, and before a check for passages of other processes.
+_MAX_IDLE_SECONDS = 300.0
+# Servers with the same database may use different models, so only unused vectors are dropped.
+_UNUSED_MODEL_SECONDS = 86_400.0
+# Keeps embedding from slowing down the start of the server.
+_START_DELAY_SECONDS = 5.0
 
-Told = Callable[[int], None]
+_OnRemaining = Callable[[int], None]
 
 
-def _nobody(_left: int) -> None:
-    """Hear how many are left, and do nothing."""
+def _ignore_remaining(_remaining: int) -> None:
+    """Ignore the number of remaining passages."""
 
 
 @dataclass(eq=False, slots=True)
-class Placing:
-    """Gives every passage its vector, one process of all at a time."""
+class EmbeddingWorker:
+    """A worker that embeds passages, in one process at a time."""
 
     open_store: Callable[[], VectorStore]
     embedder: Embedder
-    # Set by whoever has put something in.
-    news: asyncio.Event
-    # What is to be done before looking for passages.
+    # Set when documents are added or changed.
+    content_changed: asyncio.Event
+    # Called before each look for pending passages.
     prepare: Callable[[], Awaitable[None]] | None = None
-    _me: str = field(default_factory=new_id, init=False)
+    _worker_id: str = field(default_factory=new_id, init=False)
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Work in the background until the end of the block."""
-        async with beside(self._forever()):
+    async def run_in_background(self) -> AsyncIterator[None]:
+        """Embed passages in the background until the block ends."""
+        async with background_task(self._run_forever()):
             yield
 
-    async def finish(self, told: Told = _nobody) -> int:
-        """Place all that is left, or wait until another process has; return how many there were.
+    async def embed_pending(self, on_remaining: _OnRemaining = _ignore_remaining) -> int:
+        """Embed all pending passages, or wait until another process has.
+
+        Returns:
+            The number of passages that were pending.
 
         Raises:
-            JuntoError: vectors cannot be made.
+            JuntoError: the embedder or the store fails.
         """
         model = await self.embedder.model()
-        store = await asyncio.to_thread(self.open_store)  # it may import a library
-        await store.use(model, time.time())
-        begun = await store.left(model)
-        if begun > 0:
+        store = await asyncio.to_thread(self.open_store)  # may import a library
+        await store.touch_model(model, time.time())
+        pending = await store.count_pending(model)
+        if pending > 0:
             try:
-                await self._place(model, store, begun, told)
-                await store.settle(model, time.time() - _DISUSED)
+                await self._embed_batches(model, store, pending, on_remaining)
+                await store.optimize(model, time.time() - _UNUSED_MODEL_SECONDS)
             finally:
-                await self._let_go(store)
-        return max(0, begun)
+                await self._release_lease(store)
+        return max(0, pending)
 
-    async def _place(self, model: Model, store: VectorStore, left: int, told: Told) -> None:
-        after = 0
-        while left > 0:
-            told(left)
-            if not await self._holds(store):
-                await asyncio.sleep(_LOOK_AGAIN)
-                left = await store.left(model)
-            elif some := await store.unplaced(model, after, _AT_ONCE):
-                vectors = await self.embedder.embed([each.text for each in some])
-                keys = [each.key for each in some]
-                await store.place(model, dict(zip(keys, vectors, strict=True)))
-                left, after = left - len(some), keys[-1]
-            elif after:  # others may have put something in meanwhile
-                left, after = await store.left(model), 0
+    async def _embed_batches(
+        self, model: EmbeddingModel, store: VectorStore, remaining: int, on_remaining: _OnRemaining
+    ) -> None:
+        last_key = 0
+        while remaining > 0:
+            on_remaining(remaining)
+            if not await self._acquire_lease(store):
+                await asyncio.sleep(_LEASE_POLL_SECONDS)
+                remaining = await store.count_pending(model)
+            elif batch := await store.list_pending(model, last_key, _BATCH_SIZE):
+                vectors = await self.embedder.embed([each.text for each in batch])
+                keys = [each.key for each in batch]
+                await store.save_vectors(model, dict(zip(keys, vectors, strict=True)))
+                remaining, last_key = remaining - len(batch), keys[-1]
+            elif last_key:  # passages may have been added meanwhile
+                remaining, last_key = await store.count_pending(model), 0
             else:
                 return
 
-    async def _let_go(self, store: VectorStore) -> None:
-        """Say that others may go on; who cannot say it in a moment leaves it to the clock."""
+    async def _release_lease(self, store: VectorStore) -> None:
+        """Release the lease for other processes; if that fails, it expires by itself."""
         now = time.time()
         with contextlib.suppress(JuntoError, TimeoutError):
-            async with asyncio.timeout(_MOMENT):
-                await store.hold(self._me, now, now)
+            async with asyncio.timeout(_RELEASE_TIMEOUT_SECONDS):
+                await store.acquire_lease(self._worker_id, now, now)
 
-    async def _holds(self, store: VectorStore) -> bool:
+    async def _acquire_lease(self, store: VectorStore) -> bool:
         now = time.time()
-        return await store.hold(self._me, now + _LEASE, now)
+        return await store.acquire_lease(self._worker_id, now + _LEASE_SECONDS, now)
 
-    async def _forever(self) -> None:
-        await asyncio.sleep(_BEFORE)
-        last: str | None = None
+    async def _run_forever(self) -> None:
+        await asyncio.sleep(_START_DELAY_SECONDS)
+        last_error: str | None = None
         while True:
-            self.news.clear()
+            self.content_changed.clear()
             try:
                 if self.prepare:
                     await self.prepare()
-                if count := await self.finish():
+                if count := await self.embed_pending():
                     _log.info("passages are searchable by meaning", passages=count)
-                last = None
-            except Exception as error:  # noqa: BLE001 - another time may be better
-                if str(error) != last:
+                last_error = None
+            except Exception as error:  # noqa: BLE001 - retried later
+                if str(error) != last_error:
                     _log.warning("searching by words alone", reason=str(error))
-                last = str(error)
+                last_error = str(error)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PAUSE):
-                    await self.news.wait()
+                async with asyncio.timeout(_MAX_IDLE_SECONDS):
+                    await self.content_changed.wait()

@@ -1,4 +1,4 @@
-"""Junto's own manual, which can be searched like any other document."""
+"""Junto's own manual, indexed like any other document."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -6,57 +6,64 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from junto.domain.documents import EVERYONE, DocumentStore, Entry, Source
-from junto.knowledge.entries import document_id, own_entry
+from junto.domain.documents import PUBLIC_OWNER, DocumentEntry, DocumentStore, Source
+from junto.knowledge.passages import build_markdown_entry, derive_document_id
 
-FOLDER = "junto://manual"
-# Where the pages are while Junto is being worked on; an installed one has them in its package.
-_SOURCES = Path(__file__).parents[3]
+_MANUAL_URL = "junto://manual"
+# Location of the pages in a source checkout; an installed package contains them.
+_REPOSITORY_DIR = Path(__file__).parents[3]
 
 
-async def refreshed(store: DocumentStore) -> int:
-    """Put the pages in that have changed, remove those that are gone; return how many changed."""
-    known = {each.id: each for each in (await store.known(EVERYONE, FOLDER)).values()}
-    entries = {entry.document.id: entry async for entry in pages()}
+async def sync_manual(store: DocumentStore) -> int:
+    """Index changed pages and remove deleted ones; return the number of both."""
+    states = {
+        each.id: each
+        for each in (await store.load_indexed_states(PUBLIC_OWNER, _MANUAL_URL)).values()
+    }
+    entries = {entry.document.id: entry async for entry in _iter_pages()}
     changed = [
         entry
         for id_, entry in entries.items()
-        if id_ not in known or known[id_].digest != entry.document.digest
+        if id_ not in states or states[id_].digest != entry.document.digest
     ]
-    gone = [id_ for id_ in known if id_ not in entries]
+    deleted = [id_ for id_ in states if id_ not in entries]
     if changed:
-        await store.keep(changed)
-    if gone:
-        await store.forget(EVERYONE, gone)
-    return len(changed) + len(gone)
+        await store.save(changed)
+    if deleted:
+        await store.delete(PUBLIC_OWNER, deleted)
+    return len(changed) + len(deleted)
 
 
-async def pages() -> AsyncIterator[Entry]:
-    """Yield each page."""
-    for name, page in sorted(_files(), key=lambda each: each[0]):
+async def _iter_pages() -> AsyncIterator[DocumentEntry]:
+    """Yield the entry of each page."""
+    for name, page in sorted(_iter_files(), key=lambda each: each[0]):
         text = page.read_text("utf-8")
         title = text.partition("\n")[0].lstrip("# ") or name
-        id_ = document_id(EVERYONE, f"{FOLDER}/{name}")
-        made = await own_entry(id_, EVERYONE, Source.SYSTEM, f"Junto: {title}", text)
-        yield replace(made, document=replace(made.document, folder=FOLDER))
+        id_ = derive_document_id(PUBLIC_OWNER, f"{_MANUAL_URL}/{name}")
+        entry = await build_markdown_entry(
+            id_, PUBLIC_OWNER, Source.SYSTEM, f"Junto: {title}", text
+        )
+        yield replace(entry, document=replace(entry.document, folder=_MANUAL_URL))
 
 
-def _files() -> Iterator[tuple[str, Traversable]]:
-    """Yield each page with its path in the manual."""
-    packed = files("junto") / "manual"
-    if packed.is_dir():
-        yield from _within(packed)
+def _iter_files() -> Iterator[tuple[str, Traversable]]:
+    """Yield the file of each page, with its path in the manual."""
+    packaged_dir = files("junto") / "manual"
+    if packaged_dir.is_dir():
+        yield from _iter_markdown_files(packaged_dir)
         return
-    yield from _within(_SOURCES / "docs")
-    if (_SOURCES / "README.md").is_file():
-        yield "README.md", _SOURCES / "README.md"
+    yield from _iter_markdown_files(_REPOSITORY_DIR / "docs")
+    if (_REPOSITORY_DIR / "README.md").is_file():
+        yield "README.md", _REPOSITORY_DIR / "README.md"
 
 
-def _within(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
-    if not folder.is_dir():
+def _iter_markdown_files(
+    directory: Traversable, prefix: str = ""
+) -> Iterator[tuple[str, Traversable]]:
+    if not directory.is_dir():
         return
-    for each in folder.iterdir():
+    for each in directory.iterdir():
         if each.is_dir():
-            yield from _within(each, f"{path}{each.name}/")
+            yield from _iter_markdown_files(each, f"{prefix}{each.name}/")
         elif each.name.endswith(".md"):
-            yield path + each.name, each
+            yield prefix + each.name, each

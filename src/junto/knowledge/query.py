@@ -1,6 +1,6 @@
-"""What somebody searches for: words, and what narrows the search down.
+"""Search queries: the words to search for, and filters that narrow the search.
 
-Filters stand among the words, so that every client has them without a further argument:
+Filters are part of the text, so that every client supports them without further arguments:
 `retries path:docs type:pdf source:notes after:2026-01-31 before:2026-03-01`.
 """
 
@@ -9,63 +9,63 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from urllib.parse import quote
 
-from junto.domain.documents import Scope, Source
+from junto.domain.documents import SearchScope, Source
 from junto.domain.errors import InvalidInputError
 
 _FILTER = re.compile(r'(?<!\S)(source|type|path|after|before):(?:"([^"]{1,500})"|(\S{1,500}))')
-_MOST_CHARACTERS, _LONGEST = 4000, 20_000
-_MOST_FILTERS = 20
+_MAX_TEXT_CHARS, _MAX_QUERY_CHARS = 4000, 20_000
+_MAX_FILTERS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Words, and where to look for them."""
+class SearchQuery:
+    """The words to search for, and the scope of the search."""
 
     text: str
-    scope: Scope
+    scope: SearchScope
 
 
-def wish(query: str, scope: Scope) -> Wish:
-    """Return what a query asks for, within a scope that it can only narrow.
+def parse_query(query: str, scope: SearchScope) -> SearchQuery:
+    """Parse a query; its filters can only narrow `scope`.
 
     Raises:
-        InvalidInputError: a filter makes no sense.
+        InvalidInputError: the query is too long, or a filter is invalid.
     """
-    if len(query) > _LONGEST:
-        raise InvalidInputError(f"query: it has at most {_LONGEST:,} characters.")
-    filters = [(found[1], found[2] or found[3]) for found in _FILTER.finditer(query)]
-    if len(filters) > _MOST_FILTERS:
-        raise InvalidInputError(f"query: it has at most {_MOST_FILTERS} filters.")
+    if len(query) > _MAX_QUERY_CHARS:
+        raise InvalidInputError(f"query: it has at most {_MAX_QUERY_CHARS:,} characters.")
+    filters = [(match[1], match[2] or match[3]) for match in _FILTER.finditer(query)]
+    if len(filters) > _MAX_FILTERS:
+        raise InvalidInputError(f"query: it has at most {_MAX_FILTERS} filters.")
     for name, value in filters:
-        scope = _narrowed(scope, name, value)
+        scope = _apply_filter(scope, name, value)
     text = " ".join(_FILTER.sub(" ", query).split())
-    return Wish(text[:_MOST_CHARACTERS], scope)
+    return SearchQuery(text[:_MAX_TEXT_CHARS], scope)
 
 
-def _narrowed(scope: Scope, name: str, value: str) -> Scope:
+def _apply_filter(scope: SearchScope, name: str, value: str) -> SearchScope:
     match name:
         case "source":
-            return _from(scope, value)
+            return _restrict_source(scope, value)
         case "type":
             return replace(scope, kinds=(*scope.kinds, value.lower()))
         case "path":
-            # Addresses are written with signs such as %20, whatever is typed.
+            # URLs are stored percent-encoded.
             safe = "/:%#?&=+,;@!$'()*~"
             return replace(scope, path=quote(value, safe=safe, errors="surrogateescape"))
         case "after":
-            return replace(scope, after=_moment(name, value))
+            return replace(scope, after=_parse_date(name, value))
         case _:
-            return replace(scope, before=_moment(name, value))
+            return replace(scope, before=_parse_date(name, value))
 
 
-def _from(scope: Scope, value: str) -> Scope:
-    known = scope.sources or tuple(Source)
-    if value not in known:
-        raise InvalidInputError(f"source: it takes {', '.join(known)}.")
+def _restrict_source(scope: SearchScope, value: str) -> SearchScope:
+    allowed = scope.sources or tuple(Source)
+    if value not in allowed:
+        raise InvalidInputError(f"source: it takes {', '.join(allowed)}.")
     return replace(scope, sources=(Source(value),))
 
 
-def _moment(name: str, value: str) -> float:
+def _parse_date(name: str, value: str) -> float:
     try:
         day = date.fromisoformat(value)
     except ValueError:

@@ -1,47 +1,99 @@
-"""Several orders of what was found, joined into one."""
+"""Ranking of search results: rank fusion, text quality, near-duplicates, source trust."""
 
-from collections.abc import Iterable, Sequence
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from junto.domain.documents import Match
+from junto.settings.enums import SourceTrust
 
-# What stands first by one measure counts 1/(K+1), second 1/(K+2), and so on. A small number, so
-# that the first few count for much more than the rest: the best on two public collections.
-_K = 10
+# Reciprocal rank fusion: the first match of a ranking counts 1/(K+1), the second 1/(K+2), etc. A
+# small K favours the first few matches; this one did best on two public collections.
+_RRF_K = 10
+_WORD = re.compile(r"\w+")
+# Longer than any word in Latin script: data, or minified code.
+_MAX_WORD_CHARS = 60
+_SHINGLE_WORDS = 4
+_MIN_DUPLICATE_SIMILARITY = 0.8
+_MAX_COMPARED_WORDS = 400
+TRUST_FACTORS = {
+    SourceTrust.HIGH: 1.25,
+    SourceTrust.NORMAL: 1.0,
+    SourceTrust.LOW: 0.6,
+    SourceTrust.NONE: 0.0,
+}
+
+# The runs of adjacent words in a text.
+Shingles = frozenset[tuple[str, ...]]
 
 
 @dataclass(slots=True)
-class Ranked:
-    """A document that was found, how well it fits by all measures, and its best passage."""
+class RankedDocument:
+    """A document found by a search, its fused score, and its best passage."""
 
-    document: int
+    document_key: int
     score: float = 0.0
-    passage: int = 0
-    _best: float = 0.0
-    _passages: dict[int, float] = field(default_factory=dict)
+    passage_key: int = 0
+    _best_score: float = 0.0
+    _passage_scores: dict[int, float] = field(default_factory=dict)
 
-    def counts(self, match: Match, share: float, *, first: bool) -> None:
-        """Take note of a passage; only the first of each order counts for the document."""
-        if first:
-            self.score += share
-        here = self._passages[match.key] = self._passages.get(match.key, 0.0) + share
-        if here > self._best:
-            self._best, self.passage = here, match.key
-
-
-def joined(orders: Iterable[Sequence[Match]]) -> list[Ranked]:
-    """Return documents, the best first; a score is 1 for what is first by every measure."""
-    measures = [order for order in orders if order]
-    found: dict[int, Ranked] = {}
-    for order in measures:
-        seen: dict[int, int] = {}
-        for match in order:
-            first = match.document not in seen
-            rank = seen.setdefault(match.document, len(seen))
-            ranked = found.setdefault(match.document, Ranked(match.document))
-            ranked.counts(match, _share(rank, len(measures)), first=first)
-    return sorted(found.values(), key=lambda ranked: (-ranked.score, ranked.document))
+    def add_match(self, match: Match, score: float, *, is_first: bool) -> None:
+        """Add the score of a passage; only the first of each ranking counts for the document."""
+        if is_first:
+            self.score += score
+        passage_score = self._passage_scores[match.key] = (
+            self._passage_scores.get(match.key, 0.0) + score
+        )
+        if passage_score > self._best_score:
+            self._best_score, self.passage_key = passage_score, match.key
 
 
-def _share(rank: int, measures: int) -> float:
-    return (_K + 1) / (_K + 1 + rank) / measures
+def fuse_rankings(rankings: Iterable[Sequence[Match]]) -> list[RankedDocument]:
+    """Return documents, the best first; one that is first in every ranking scores 1."""
+    non_empty = [ranking for ranking in rankings if ranking]
+    documents: dict[int, RankedDocument] = {}
+    for ranking in non_empty:
+        document_ranks: dict[int, int] = {}
+        for match in ranking:
+            is_first = match.document_key not in document_ranks
+            rank = document_ranks.setdefault(match.document_key, len(document_ranks))
+            ranked = documents.setdefault(match.document_key, RankedDocument(match.document_key))
+            ranked.add_match(match, _score_rank(rank, len(non_empty)), is_first=is_first)
+    return sorted(documents.values(), key=lambda ranked: (-ranked.score, ranked.document_key))
+
+
+def _score_rank(rank: int, ranking_count: int) -> float:
+    return (_RRF_K + 1) / (_RRF_K + 1 + rank) / ranking_count
+
+
+def is_mostly_words(text: str) -> bool:
+    """Return whether a passage has words, and mostly consists of them."""
+    tokens = _WORD.findall(text)
+    words = [word for word in tokens if len(word) <= _MAX_WORD_CHARS or not word.isascii()]
+    return sum(map(len, words)) * 4 >= len(text.replace(" ", "")) and any(map(str.isalnum, words))
+
+
+def build_shingles(text: str) -> Shingles:
+    """Return the shingles of a text, by which it is compared with others."""
+    words = _WORD.findall(text.casefold())[:_MAX_COMPARED_WORDS]
+    shifted = (words[start:] for start in range(1, _SHINGLE_WORDS))
+    return frozenset(zip(words, *shifted, strict=False)) or frozenset([tuple(words)])
+
+
+def is_new(shingles: Shingles, seen: Iterable[Shingles]) -> bool:
+    """Return whether a text is not a near-duplicate of any of those already seen."""
+    return not any(_is_similar(shingles, other) for other in seen)
+
+
+def _is_similar(one: Shingles, other: Shingles) -> bool:
+    common = len(one & other)
+    return common >= _MIN_DUPLICATE_SIMILARITY * (len(one) + len(other) - common)
+
+
+def resolve_trust(url: str, patterns: Mapping[str, SourceTrust]) -> SourceTrust:
+    """Return the trust level of a URL: that of the first matching pattern, or NORMAL."""
+    for pattern, level in patterns.items():
+        if fnmatch.fnmatchcase(url, pattern):
+            return level
+    return SourceTrust.NORMAL

@@ -1,53 +1,67 @@
-"""The search: by words and by meaning, joined, checked, and explained where nothing is found."""
+"""Search by keywords and by vectors: fusion, thresholds, and hints when nothing is found."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from junto.domain.documents import Document, Match, Passage, Scope, SearchIndex, Source
-from junto.domain.embeddings import Embedder
+from junto.domain.documents import (
+    Document,
+    Embedder,
+    Match,
+    Passage,
+    SearchIndex,
+    SearchScope,
+    Source,
+)
 from junto.domain.errors import InvalidInputError, JuntoError
-from junto.knowledge.checks import FACTORS, Runs, is_new, runs_of, trust
-from junto.knowledge.ranking import Ranked, joined
-from junto.knowledge.wishes import Wish, wish
-from junto.settings.choices import Trust
-from junto.storage.words import phrases, snippet
+from junto.knowledge.query import SearchQuery, parse_query
+from junto.knowledge.ranking import (
+    TRUST_FACTORS,
+    RankedDocument,
+    Shingles,
+    build_shingles,
+    fuse_rankings,
+    is_new,
+    resolve_trust,
+)
+from junto.settings.enums import SourceTrust
 from junto.telemetry.logs import Log
+from junto.text.tokenizer import extract_phrases, extract_snippet
 
-_log = Log.of("knowledge")
+_log = Log.get("knowledge")
 
-# So many passages are taken by each measure. More make no better order, only a longer way to it.
-_DEPTH = 100
-# So many more are looked at as are wanted; if too many of them are dropped, some more.
-_SPARE = 3
-# A search does not wait for a provider as long as an answer does; words alone find much.
-_PATIENCE = 10.0
+# Passages requested from each method; more do not improve the ranking.
+_MATCHES_PER_METHOD = 100
+# Candidates loaded at a time beyond the requested number, because some are dropped.
+_EXTRA_CANDIDATES = 3
+# Shorter than the timeout for an answer: keyword search alone already finds much.
+_EMBEDDING_TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standards:
-    """What a result must fulfil."""
+class SearchThresholds:
+    """The conditions that a result must meet."""
 
-    threshold: float = 0.0
-    similarity: float = 0.2
-    trust: Mapping[str, Trust] = field(default_factory=dict)
+    min_score: float = 0.0
+    min_similarity: float = 0.2
+    trust_patterns: Mapping[str, SourceTrust] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A document that was found, and the passage of it that fits best."""
+    """A document found by a search, and its best passage."""
 
     document: Document
     passage: Passage
     score: float
-    trust: Trust
-    # The part of the passage with the words that were looked for.
+    trust: SourceTrust
+    # The part of the passage that contains the searched words.
     snippet: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was found, the best first, and what else there is to say about it."""
+class SearchResponse:
+    """The results of a search, the best first, and a note if something needs explaining."""
 
     hits: tuple[Hit, ...]
     note: str | None = None
@@ -55,93 +69,107 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Searches what its caller may see."""
+    """Search in the documents that an owner may see."""
 
     index: SearchIndex
     embedder: Embedder | None
-    standards: Standards = Standards()
-    # Sees to it that what is searched is up to date.
-    freshen: Callable[[Sequence[Source]], Awaitable[None]] | None = None
-    # What is searched if nobody says: the manual would be in the way of everything else.
-    everyday: tuple[Source, ...] = (Source.DOCUMENTS, Source.NOTES, Source.CONVERSATIONS)
+    thresholds: SearchThresholds = SearchThresholds()
+    # Brings these sources up to date before a search.
+    refresh: Callable[[Sequence[Source]], Awaitable[None]] | None = None
+    # Sources searched by default; the manual would displace other results.
+    default_sources: tuple[Source, ...] = (Source.DOCUMENTS, Source.NOTES, Source.CONVERSATIONS)
 
     async def find(
-        self, owner: str, query: str, most: int, sources: tuple[Source, ...] = ()
-    ) -> Found:
-        """Return what fits a query best.
+        self, owner: str, query: str, max_hits: int, sources: tuple[Source, ...] = ()
+    ) -> SearchResponse:
+        """Return the best results for a query.
 
         Raises:
-            InvalidInputError: the query is empty, or a filter in it makes no sense.
+            InvalidInputError: the query is empty, or a filter in it is invalid.
         """
-        wanted = wish(query, Scope(owner=owner, sources=sources))
-        if not wanted.scope.sources:
-            wanted = replace(wanted, scope=replace(wanted.scope, sources=self.everyday))
-        if not wanted.text:
+        parsed = parse_query(query, SearchScope(owner=owner, sources=sources))
+        if not parsed.scope.sources:
+            parsed = replace(parsed, scope=replace(parsed.scope, sources=self.default_sources))
+        if not parsed.text:
             raise InvalidInputError("query: it needs some words to look for.")
-        if self.freshen:
-            await self.freshen(wanted.scope.sources)
-        words, meaning, problem = await self._both(wanted)
-        ranked = joined((words, meaning))
-        hits = await self._checked(ranked, wanted, most)
-        return Found(hits, problem or (None if hits else self._why(wanted, ranked)))
+        if self.refresh:
+            await self.refresh(parsed.scope.sources)
+        keyword_matches, vector_matches, problem = await self._find_matches(parsed)
+        ranked = fuse_rankings((keyword_matches, vector_matches))
+        hits = await self._select_hits(ranked, parsed, max_hits)
+        return SearchResponse(
+            hits, problem or (None if hits else self._explain_no_hits(parsed, ranked))
+        )
 
-    async def _both(self, wanted: Wish) -> tuple[Sequence[Match], Sequence[Match], str | None]:
-        """Return what has the words, what is near by meaning, and why the latter is not known."""
-        words = self.index.by_words(wanted.scope, phrases(wanted.text), _DEPTH)
+    async def _find_matches(
+        self, query: SearchQuery
+    ) -> tuple[Sequence[Match], Sequence[Match], str | None]:
+        """Return keyword matches, vector matches, and why the latter are missing, if they are."""
+        keyword_search = self.index.search_keywords(
+            query.scope, extract_phrases(query.text), _MATCHES_PER_METHOD
+        )
         if self.embedder is None:
-            return await words, (), None
-        near = asyncio.create_task(self._near(wanted, self.embedder))
+            return await keyword_search, (), None
+        vector_search = asyncio.create_task(self._find_similar(query, self.embedder))
         try:
-            return await words, *await near
+            return await keyword_search, *await vector_search
         finally:
-            near.cancel()
+            vector_search.cancel()
 
-    async def _near(self, wanted: Wish, embedder: Embedder) -> tuple[Sequence[Match], str | None]:
-        """Return what is near by meaning, or why nobody knows."""
+    async def _find_similar(
+        self, query: SearchQuery, embedder: Embedder
+    ) -> tuple[Sequence[Match], str | None]:
+        """Return vector matches, or the reason why there are none."""
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_EMBEDDING_TIMEOUT_SECONDS):
                 model = await embedder.model()
-                [vector] = await embedder.embed([wanted.text])
-                near = await self.index.by_meaning(wanted.scope, model, vector, _DEPTH)
+                [vector] = await embedder.embed([query.text])
+                matches = await self.index.search_vectors(
+                    query.scope, model, vector, _MATCHES_PER_METHOD
+                )
         except (JuntoError, TimeoutError) as error:
             reason = str(error) or "It takes too long."
             _log.info("searching by words alone", reason=reason)
             return (), f"Searched by words alone. {reason}"
-        least = self.standards.similarity
-        return [match for match in near if match.score >= least], None
+        min_similarity = self.thresholds.min_similarity
+        return [match for match in matches if match.score >= min_similarity], None
 
-    async def _checked(self, ranked: list[Ranked], wanted: Wish, most: int) -> tuple[Hit, ...]:
-        """Return the best that are good enough, trusted, and not shown already."""
-        words = phrases(wanted.text)
-        shown: list[Hit] = []
-        runs: list[Runs] = []
-        for start in range(0, len(ranked), most + _SPARE):
-            for hit in await self._hits(ranked[start : start + most + _SPARE]):
-                good = hit.trust is not Trust.NONE and hit.score >= self.standards.threshold
-                if good and is_new(own := runs_of(hit.passage.text), runs):
-                    runs.append(own)
-                    shown.append(replace(hit, snippet=snippet(hit.passage.text, words)))
-                if len(shown) == most:
-                    return tuple(shown)
-        return tuple(shown)
+    async def _select_hits(
+        self, ranked: list[RankedDocument], query: SearchQuery, max_hits: int
+    ) -> tuple[Hit, ...]:
+        """Return the best hits that are good enough, trusted, and not near-duplicates."""
+        phrases = extract_phrases(query.text)
+        hits: list[Hit] = []
+        seen: list[Shingles] = []
+        for start in range(0, len(ranked), max_hits + _EXTRA_CANDIDATES):
+            for hit in await self._load_hits(ranked[start : start + max_hits + _EXTRA_CANDIDATES]):
+                acceptable = (
+                    hit.trust is not SourceTrust.NONE and hit.score >= self.thresholds.min_score
+                )
+                if acceptable and is_new(shingles := build_shingles(hit.passage.text), seen):
+                    seen.append(shingles)
+                    hits.append(replace(hit, snippet=extract_snippet(hit.passage.text, phrases)))
+                if len(hits) == max_hits:
+                    return tuple(hits)
+        return tuple(hits)
 
-    async def _hits(self, ranked: list[Ranked]) -> list[Hit]:
-        passages = await self.index.passages([each.passage for each in ranked])
-        there = [each for each in ranked if each.passage in passages]
-        hits = [self._hit(passages[each.passage], each.score) for each in there]
+    async def _load_hits(self, ranked: list[RankedDocument]) -> list[Hit]:
+        passages = await self.index.load_passages([each.passage_key for each in ranked])
+        existing = [each for each in ranked if each.passage_key in passages]
+        hits = [self._build_hit(passages[each.passage_key], each.score) for each in existing]
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _hit(self, passage: Passage, score: float) -> Hit:
-        level = trust(passage.document.url, self.standards.trust)
-        score = round(min(1.0, score * FACTORS[level]), 4)
-        return Hit(document=passage.document, passage=passage, score=score, trust=level)
+    def _build_hit(self, passage: Passage, score: float) -> Hit:
+        trust = resolve_trust(passage.document.url, self.thresholds.trust_patterns)
+        score = round(min(1.0, score * TRUST_FACTORS[trust]), 4)
+        return Hit(document=passage.document, passage=passage, score=score, trust=trust)
 
-    def _why(self, wanted: Wish, ranked: list[Ranked]) -> str:
+    def _explain_no_hits(self, query: SearchQuery, ranked: list[RankedDocument]) -> str:
         if ranked:
             return "What was found is below knowledge.threshold or not trusted (knowledge.trust)."
-        scope = wanted.scope
-        narrow = scope.path or scope.kinds or scope.after or scope.before
-        if narrow:
+        scope = query.scope
+        has_filters = scope.path or scope.kinds or scope.after or scope.before
+        if has_filters:
             return "Nothing fits within these filters. Try without some of them."
-        meaning = " or this meaning" if self.embedder else ""
-        return f"Nothing has these words{meaning}. Try fewer or other ones."
+        or_meaning = " or this meaning" if self.embedder else ""
+        return f"Nothing has these words{or_meaning}. Try fewer or other ones."

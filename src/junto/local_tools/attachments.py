@@ -1,4 +1,4 @@
-"""Files that a question only names: beneath the allowed folders, or on the public web."""
+"""Attachments referenced by URI: files below the allowed directories, or on the public web."""
 
 import asyncio
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from junto.domain.errors import NetworkError, SecurityError
 from junto.security.paths import Roots
 
 _HTTP_OK = 200
-_FORMS = "A file is named by file:///path or https://address."
+_URI_HELP = "A file is named by file:///path or https://address."
 
 
 @dataclass(frozen=True, slots=True)
 class Attachments:
-    """Reads them."""
+    """A reader of attachments."""
 
     roots: Roots
 
-    async def read(self, uri: str, most_bytes: int) -> bytes:
-        """Return what lies at `uri`.
+    async def read(self, uri: str, max_bytes: int) -> bytes:
+        """Return the content at `uri`.
 
         Raises:
-            JuntoError: it must not be read, or cannot.
+            JuntoError: the URI is not allowed, or cannot be read.
         """
         try:
             parts = urlsplit(uri)
         except ValueError:
-            raise SecurityError(_FORMS) from None
+            raise SecurityError(_URI_HELP) from None
         if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-            return await asyncio.to_thread(self.roots.read, unquote(parts.path), most_bytes)
+            return await asyncio.to_thread(self.roots.read, unquote(parts.path), max_bytes)
         if parts.scheme == "https":
-            from junto.kit.web import fetched  # for those who name an address
+            from junto.local_tools.web import fetch  # imports aiohttp, needed for URLs only
 
-            page = await fetched(uri, most_bytes, ("https",))
-            if page.status != _HTTP_OK:
-                raise NetworkError(f"{parts.hostname} answered {page.status}.", retryable=False)
-            return page.body
-        raise SecurityError(_FORMS)
+            response = await fetch(uri, max_bytes, ("https",))
+            if response.status != _HTTP_OK:
+                raise NetworkError(f"{parts.hostname} answered {response.status}.", retryable=False)
+            return response.body
+        raise SecurityError(_URI_HELP)

@@ -1,4 +1,7 @@
-"""Running commands: no shell, a clean environment, limits, and nothing left of them afterwards."""
+"""Execution of allowed commands: no shell, a clean environment, and resource limits.
+
+No process that a command starts outlives the call.
+"""
 
 import asyncio
 import json
@@ -12,43 +15,43 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import ExecutionError, NotFoundError, SecurityError, TimeLimitError
-from junto.security.commands import Allowed, Commands
+from junto.runtime.processes import ProcessSpec, run_supervised
+from junto.security.commands import AllowedCommand, CommandPolicy
 from junto.security.paths import Roots
-from junto.work.processes import Task, kept
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin"
-# What every program may look at; nothing of anybody's is in there.
-_SYSTEM = (
+_SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin"
+# Paths that every program may read; they contain no user data.
+_SYSTEM_PATHS = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
     "/etc/alternatives", "/etc/magic", "/etc/ssl/certs", "/dev/urandom", "/dev/random",
     "/dev/zero", "/nix/store",
 )  # fmt: skip
-_HARMLESS = ("/dev/null",)
-_CONFIG_SECONDS = 10.0
-# What a repository may set so that git runs a program, and no option of ours takes back.
-_RUNS = re.compile(
+_WRITABLE_DEVICES = ("/dev/null",)
+_GIT_CONFIG_TIMEOUT_SECONDS = 10.0
+# Repository settings that make git run a program, and that no option of ours overrides.
+_UNSAFE_GIT_KEYS = re.compile(
     r"filter\..*\.(?:clean|smudge|process)|remote\..*\.(?:promisor|vcs)|extensions\.partialclone"
     r"|core\.(?:alternaterefscommand|gitproxy)|uploadpack\..*|submodule\..*\.update"
 )
-# What is kept of the output, and how much a command may write before it is stopped.
-_KEPT, _MOST_OUTPUT = 200_000, 64 * 1024 * 1024
+# Bytes of output that are returned, and bytes a command may write before it is stopped.
+_MAX_CAPTURED_BYTES, _MAX_OUTPUT_BYTES = 200_000, 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much of the machine a command may take."""
+class CommandLimits:
+    """Resource limits for a command."""
 
-    seconds: float = 30.0
+    timeout_seconds: float = 30.0
     cpu_seconds: int = 60
     memory_bytes: int = 2 * 1024**3
     file_bytes: int = 100 * 1024**2
-    files: int = 256
+    open_files: int = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """What came of a command."""
+class CommandOutput:
+    """The result of a command."""
 
     exit_code: int
     stdout: str
@@ -57,76 +60,89 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
-    """Runs what the rules allow, beneath the allowed folders."""
+class CommandRunner:
+    """A runner for the commands that the policy allows, below the allowed directories."""
 
     roots: Roots
-    commands: Commands
-    limits: Limits = Limits()
-    # Whether the kernel holds them to the allowed folders, where it can.
-    confined: bool = True
+    commands: CommandPolicy
+    limits: CommandLimits = CommandLimits()
+    # Whether the kernel confines commands to the allowed directories, where it can.
+    sandboxed: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
 
     async def run(
-        self, name: str, arguments: Sequence[str], cwd: str | None, seconds: float | None
-    ) -> Ran:
-        """Run a command and wait for its end.
+        self, name: str, arguments: Sequence[str], cwd: str | None, timeout_seconds: float | None
+    ) -> CommandOutput:
+        """Run a command and wait for it to exit.
 
         Raises:
-            SecurityError: it is not allowed, or an argument is not.
-            TimeLimitError: it took too long; nothing of it is left.
+            SecurityError: the command, or one of its arguments, is not allowed.
+            TimeLimitError: it took too long and was killed.
             ExecutionError: it could not be started, or wrote too much.
         """
-        folder = cwd or "."
-        with self.roots.opened(folder, os.O_RDONLY | os.O_DIRECTORY) as directory:
-            allowed = self.commands.check(
-                name, arguments, lambda word: self.roots.holds(word, around=folder)
+        base = cwd or "."
+        with self.roots.open(base, os.O_RDONLY | os.O_DIRECTORY) as directory_fd:
+            command = self.commands.check(
+                name, arguments, lambda argument: self.roots.contains(argument, base=base)
             )
-            patience = min(seconds or self.limits.seconds, self.limits.seconds)
-            with tempfile.TemporaryDirectory(prefix="junto-") as scratch:
-                if allowed.rule.repository:
-                    await self._check_repository(allowed, directory, scratch)
-                return await _ran(self._task(allowed, directory, scratch), patience)
+            timeout = min(
+                timeout_seconds or self.limits.timeout_seconds, self.limits.timeout_seconds
+            )
+            with tempfile.TemporaryDirectory(prefix="junto-") as scratch_dir:
+                if command.rule.reads_repository_config:
+                    await self._check_repository(command, directory_fd, scratch_dir)
+                return await _run_process(
+                    self._build_process_spec(command, directory_fd, scratch_dir), timeout
+                )
 
-    async def _check_repository(self, allowed: Allowed, directory: int, scratch: str) -> None:
-        """Refuse a repository that names programs which git would run, whatever it is told."""
-        names = replace(allowed, arguments=("config", "--list", "--name-only"))
-        listed = await _ran(self._task(names, directory, scratch), _CONFIG_SECONDS)
-        named = next(filter(_RUNS.fullmatch, listed.stdout.lower().splitlines()), None)
-        if named or listed.truncated:
+    async def _check_repository(
+        self, command: AllowedCommand, directory_fd: int, scratch_dir: str
+    ) -> None:
+        """Reject a repository whose settings make git run programs despite our options."""
+        list_keys = replace(command, arguments=("config", "--list", "--name-only"))
+        output = await _run_process(
+            self._build_process_spec(list_keys, directory_fd, scratch_dir),
+            _GIT_CONFIG_TIMEOUT_SECONDS,
+        )
+        unsafe_key = next(
+            filter(_UNSAFE_GIT_KEYS.fullmatch, output.stdout.lower().splitlines()), None
+        )
+        if unsafe_key or output.truncated:
             raise SecurityError(
-                f"This repository's own configuration can make git run programs ({named}), so git "
-                "is not run in it."
+                f"This repository's own configuration can make git run programs ({unsafe_key}), "
+                "so git is not run in it."
             )
 
-    def _task(self, allowed: Allowed, directory: int, scratch: str) -> Task:
-        program = allowed.rule.program or shutil.which(allowed.name, path=_PATH)
+    def _build_process_spec(
+        self, command: AllowedCommand, directory_fd: int, scratch_dir: str
+    ) -> ProcessSpec:
+        program = command.rule.program or shutil.which(command.name, path=_SEARCH_PATH)
         if program is None:
-            raise NotFoundError(f"{allowed.name} is not installed on this machine.")
-        roots = [str(folder) for folder in self.roots.folders]
-        return Task(
-            command=[program, *allowed.arguments],
-            directory=directory,
-            environment=self._environment(scratch),
-            scratch=scratch,
+            raise NotFoundError(f"{command.name} is not installed on this machine.")
+        roots = [str(folder) for folder in self.roots.paths]
+        return ProcessSpec(
+            command=[program, *command.arguments],
+            directory=directory_fd,
+            environment=self._build_environment(scratch_dir),
+            scratch=scratch_dir,
             limits={
                 "RLIMIT_CPU": self.limits.cpu_seconds,
                 "RLIMIT_AS": self.limits.memory_bytes,
                 "RLIMIT_FSIZE": self.limits.file_bytes,
-                "RLIMIT_NOFILE": self.limits.files,
+                "RLIMIT_NOFILE": self.limits.open_files,
                 "RLIMIT_CORE": 0,
             },
-            confined=self.confined,
-            network=allowed.rule.network,
-            readable=[*_SYSTEM, *_around(program), *roots],
-            writable=[*_HARMLESS, scratch, *(roots if allowed.rule.writes else ())],
+            confined=self.sandboxed,
+            network=command.rule.network,
+            readable=[*_SYSTEM_PATHS, *_find_program_paths(program), *roots],
+            writable=[*_WRITABLE_DEVICES, scratch_dir, *(roots if command.rule.writes else ())],
         )
 
-    def _environment(self, scratch: str) -> dict[str, str]:
+    def _build_environment(self, scratch_dir: str) -> dict[str, str]:
         return {
-            "PATH": _PATH,
-            "HOME": scratch,
-            "TMPDIR": scratch,
+            "PATH": _SEARCH_PATH,
+            "HOME": scratch_dir,
+            "TMPDIR": scratch_dir,
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -134,9 +150,7 @@ class Runner:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_ALLOW_PROTOCOL": "none",
-            "GIT_CEILING_DIRECTORIES": ":".join(
-                str(folder.parent) for folder in self.roots.folders
-            ),
+            "GIT_CEILING_DIRECTORIES": ":".join(str(folder.parent) for folder in self.roots.paths),
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory",
             "GIT_CONFIG_VALUE_0": "*",
@@ -144,52 +158,56 @@ class Runner:
         }
 
 
-def _around(program: str) -> list[str]:
-    """Return what a program outside the system's folders needs to see: its own, or its venv's."""
-    folder = Path(os.path.realpath(program)).parent
-    links = Path(program).parent
-    venv = links.parent
-    return [str(folder), str(links), *([str(venv)] if (venv / "pyvenv.cfg").exists() else [])]
+def _find_program_paths(program: str) -> list[str]:
+    """Return the directories a program needs besides the system's: its own, and its venv."""
+    real_dir = Path(os.path.realpath(program)).parent
+    link_dir = Path(program).parent
+    venv_dir = link_dir.parent
+    return [
+        str(real_dir),
+        str(link_dir),
+        *([str(venv_dir)] if (venv_dir / "pyvenv.cfg").exists() else []),
+    ]
 
 
-async def _ran(task: Task, seconds: float) -> Ran:
-    """Run a task with its keeper, which leaves nothing behind however this ends."""
-    report, told = os.pipe()
+async def _run_process(spec: ProcessSpec, timeout_seconds: float) -> CommandOutput:
+    """Run a process under a supervisor that leaves nothing behind, however this ends."""
+    report_fd, write_fd = os.pipe()
     try:
-        async with kept(replace(task, report=told)) as process:
-            os.close(told)
-            told = -1
+        async with run_supervised(replace(spec, report=write_fd)) as process:
+            os.close(write_fd)
+            write_fd = -1
             outputs = [_Output(stream) for stream in (process.stdout, process.stderr) if stream]
             try:
-                async with asyncio.timeout(seconds):
-                    await _all(output.read() for output in outputs)
+                async with asyncio.timeout(timeout_seconds):
+                    await _wait_for_all(output.read() for output in outputs)
                     await process.wait()
             except TimeoutError:
-                so_far = outputs[0].text()
+                partial_stdout = outputs[0].text()
                 raise TimeLimitError(
-                    f"It took longer than {seconds:g} s and was stopped. timeoutSeconds allows "
-                    "more, up to the operator's limit.",
+                    f"It took longer than {timeout_seconds:g} s and was stopped. "
+                    "timeoutSeconds allows more, up to the operator's limit.",
                     retryable=False,
-                    facts={"stdout": so_far} if so_far else {},
+                    details={"stdout": partial_stdout} if partial_stdout else {},
                 ) from None
-            status = json.loads(os.read(report, 1000) or b"{}")
+            status = json.loads(os.read(report_fd, 1000) or b"{}")
     finally:
-        os.close(report)
-        if told >= 0:
-            os.close(told)
+        os.close(report_fd)
+        if write_fd >= 0:
+            os.close(write_fd)
     if "code" not in status:
         raise ExecutionError("The command ended in a way that nobody could see.")
-    return Ran(
+    return CommandOutput(
         exit_code=status["code"],
         stdout=outputs[0].text(),
         stderr=outputs[1].text(),
-        truncated=any(output.cut for output in outputs),
+        truncated=any(output.truncated for output in outputs),
     )
 
 
-async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Wait for all, and leave none running if one of them fails."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+async def _wait_for_all(coros: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Wait for all coroutines; if one fails, cancel the others."""
+    tasks = [asyncio.ensure_future(coro) for coro in coros]
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -200,24 +218,24 @@ async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 @dataclass(slots=True)
 class _Output:
-    """What a command writes: the beginning is kept, the rest is only counted."""
+    """An output stream of a command: the beginning is kept, the rest is only counted."""
 
     stream: asyncio.StreamReader
-    cut: bool = False
-    _pieces: list[bytes] = field(default_factory=list)
+    truncated: bool = False
+    _chunks: list[bytes] = field(default_factory=list)
     _size: int = 0
 
     async def read(self) -> None:
-        while piece := await self.stream.read(65536):
-            room = _KEPT - self._size
-            if room > 0:
-                self._pieces.append(piece[:room])
-            self._size += len(piece)
-            self.cut = self.cut or self._size > _KEPT
-            if self._size > _MOST_OUTPUT:
+        while chunk := await self.stream.read(65536):
+            remaining = _MAX_CAPTURED_BYTES - self._size
+            if remaining > 0:
+                self._chunks.append(chunk[:remaining])
+            self._size += len(chunk)
+            self.truncated = self.truncated or self._size > _MAX_CAPTURED_BYTES
+            if self._size > _MAX_OUTPUT_BYTES:
                 raise ExecutionError(
-                    f"It wrote more than {_MOST_OUTPUT // 1024**2} MiB and was stopped."
+                    f"It wrote more than {_MAX_OUTPUT_BYTES // 1024**2} MiB and was stopped."
                 )
 
     def text(self) -> str:
-        return b"".join(self._pieces).decode("utf-8", "replace")
+        return b"".join(self._chunks).decode("utf-8", "replace")

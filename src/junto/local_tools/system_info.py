@@ -1,29 +1,60 @@
-"""What time it is, anywhere."""
+"""The environment variables of this process, without secrets, and the current time."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from junto.domain.errors import InvalidInputError
+from junto.security.redaction import Redactor
 
 
-def zone_named(name: str) -> tzinfo:
-    """Return the time zone of this IANA name.
+@dataclass(frozen=True, slots=True)
+class EnvironmentVariable:
+    """An environment variable; the value of a secret one is omitted."""
+
+    key: str
+    is_set: bool
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The environment variables of this process that a caller may see."""
+
+    variables: Mapping[str, str]
+    redactor: Redactor
+
+    def get(self, key: str) -> EnvironmentVariable:
+        """Return the variable `key`, without its value if that is secret."""
+        value = self.variables.get(key)
+        if value is None:
+            return EnvironmentVariable(key, is_set=False)
+        if self.redactor.is_secret(key, value):
+            return EnvironmentVariable(key, is_set=True)
+        # Bytes that are not UTF-8 are decoded to surrogates, which cannot be encoded.
+        encodable = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return EnvironmentVariable(key, is_set=True, value=encodable)
+
+
+def find_zone(name: str) -> tzinfo:
+    """Return the time zone with an IANA name.
 
     Raises:
-        InvalidInputError: there is no such zone.
+        InvalidInputError: there is no such time zone.
     """
     if name.upper() in ("UTC", "Z"):
         return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        # ZoneInfo opens a file of that name: "../x" is a ValueError, a folder an OSError.
+        # ZoneInfo opens a file of that name: "../x" raises ValueError, a directory OSError.
         raise InvalidInputError(
             f"timezone: there is no zone called {name[:100]!r}. "
             "Use an IANA name such as Europe/Paris."
         ) from None
 
 
-def now_in(name: str) -> datetime:
-    """Return the present moment in the zone of this name, to the second."""
-    return datetime.now(zone_named(name)).replace(microsecond=0)
+def get_current_time(zone_name: str) -> datetime:
+    """Return the current time in a time zone, to the second."""
+    return datetime.now(find_zone(zone_name)).replace(microsecond=0)

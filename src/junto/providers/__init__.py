@@ -1,1 +1,1 @@
-"""Models out there."""
+"""Model providers: the catalog, adapters for each API, and the request pipeline."""

@@ -1,4 +1,4 @@
-"""Starting and stopping the background server, one at a time, whoever wants it."""
+"""Start and stop the background server (daemon); concurrent callers are serialized by a lock."""
 
 import contextlib
 import http.client
@@ -9,165 +9,165 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from junto.domain.errors import ExecutionError, InputOutputError
-from junto.security.folders import made_privately
-from junto.security.locks import alone_in_thread
-from junto.telemetry.files import set_aside
-from junto.telemetry.redirected import FLAGS
-from junto.work.background import Place, Server
+from junto.runtime.daemon_state import DaemonDir, DaemonInfo
+from junto.security.file_locks import hold_lock_blocking
+from junto.security.private_dirs import make_private_dirs
+from junto.telemetry.log_files import OUTPUT_OPEN_FLAGS, rotate_file
 
-_START_SECONDS = 60.0
-# A server that has let its calls finish still closes its files and stops its jobs.
-_FAREWELL_SECONDS = 15.0
-_LOOK_AGAIN = 0.02
-_HEALTH_SECONDS = 5.0
-_LAST_WORDS = 2000
+_START_TIMEOUT_SECONDS = 60.0
+# Added to the drain time, for closing files and stopping jobs.
+_SHUTDOWN_GRACE_SECONDS = 15.0
+_POLL_SECONDS = 0.02
+_HEALTH_TIMEOUT_SECONDS = 5.0
+_MAX_LOG_TAIL_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Launcher:
-    """Knows how a background server is started, and where its words go."""
+class DaemonController:
+    """A controller that starts, stops and restarts the daemon."""
 
-    place: Place
+    daemon_dir: DaemonDir
     command: tuple[str, ...]
-    log: Path
-    # Those that were started here and may have ended: nobody else takes note of that.
+    log_path: Path
+    # Pids started by this process, which must reap them when they exit.
     _children: list[int] = field(default_factory=list, init=False)
 
-    def start(self) -> tuple[Server, bool]:
-        """Return the server that answers, and whether it had to be started.
+    def start(self) -> tuple[DaemonInfo, bool]:
+        """Start the daemon if needed; return it and whether it was started by this call.
 
         Raises:
-            ExecutionError: it ended instead of answering; the message has its last words.
+            ExecutionError: it exited or did not respond; if it exited, the message has its output.
         """
-        with alone_in_thread(self.place.starting):
-            return self._started()
+        with hold_lock_blocking(self.daemon_dir.start_lock_path):
+            return self._start()
 
-    def stop(self) -> Server | None:
-        """End the server and return what it was, or None if there was none.
+    def stop(self) -> DaemonInfo | None:
+        """Stop the daemon and return its info, or None if it was not running.
 
         Raises:
-            ExecutionError: it cannot be ended from here, or has not ended in time.
+            ExecutionError: it cannot be stopped from here, or did not exit in time.
         """
-        with alone_in_thread(self.place.starting):
-            return self._stopped()
+        with hold_lock_blocking(self.daemon_dir.start_lock_path):
+            return self._stop()
 
-    def restart(self) -> tuple[Server | None, Server]:
-        """Do both, with nobody in between; return the one before and the one after."""
-        with alone_in_thread(self.place.starting):
-            return self._stopped(), self._started()[0]
+    def restart(self) -> tuple[DaemonInfo | None, DaemonInfo]:
+        """Stop and start the daemon under one lock; return the previous and the new one."""
+        with hold_lock_blocking(self.daemon_dir.start_lock_path):
+            return self._stop(), self._start()[0]
 
-    def _started(self) -> tuple[Server, bool]:
-        end = time.monotonic() + _START_SECONDS
-        while (sight := self.place.look()).there:  # it may be about to begin, or to end
-            if sight.server and answers(sight.server):
-                return sight.server, False
-            if time.monotonic() > end:
+    def _start(self) -> tuple[DaemonInfo, bool]:
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        # A daemon that holds the lock may still be starting up or shutting down.
+        while (status := self.daemon_dir.get_status()).is_running:
+            if status.daemon and is_responding(status.daemon):
+                return status.daemon, False
+            if time.monotonic() > deadline:
                 raise ExecutionError(
                     "A background server holds its lock and does not answer. "
-                    f"Look into {self.log}, or end it with `junto stop`."
+                    f"Look into {self.log_path}, or end it with `junto stop`."
                 )
-            time.sleep(_LOOK_AGAIN)
-        return self._launched(), True
+            time.sleep(_POLL_SECONDS)
+        return self._launch(), True
 
-    def _launched(self) -> Server:
-        self._children[:] = [pid for pid in self._children if not _is_over(pid)]
-        spoken = _ready(self.log)
-        pid = _spawned(self.command, self.log)
+    def _launch(self) -> DaemonInfo:
+        self._children[:] = [pid for pid in self._children if not _has_exited(pid)]
+        log_offset = _prepare_log(self.log_path)
+        pid = _spawn_detached(self.command, self.log_path)
         self._children.append(pid)
-        end = time.monotonic() + _START_SECONDS
-        while time.monotonic() < end:
-            server = self.place.look().server
-            if server and server.pid == pid and answers(server):
-                return server
-            if _is_over(pid):
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            daemon = self.daemon_dir.get_status().daemon
+            if daemon and daemon.pid == pid and is_responding(daemon):
+                return daemon
+            if _has_exited(pid):
                 self._children.remove(pid)
-                words = _words_since(self.log, spoken)
-                raise ExecutionError(f"The background server did not start. {words}".strip())
-            time.sleep(_LOOK_AGAIN)
+                output = _read_log_tail(self.log_path, log_offset)
+                raise ExecutionError(f"The background server did not start. {output}".strip())
+            time.sleep(_POLL_SECONDS)
         raise ExecutionError(
-            f"The background server (pid {pid}) does not answer yet. Look into {self.log}."
+            f"The background server (pid {pid}) does not answer yet. Look into {self.log_path}."
         )
 
-    def _stopped(self) -> Server | None:
-        sight = self.place.look()
-        if not sight.there:
+    def _stop(self) -> DaemonInfo | None:
+        status = self.daemon_dir.get_status()
+        if not status.is_running:
             return None
-        server = sight.server
-        if server is None or not self.place.end(server):
-            if not self.place.look().there:
-                return server  # it has ended by itself
+        daemon = status.daemon
+        if daemon is None or not self.daemon_dir.terminate(daemon):
+            if not self.daemon_dir.get_status().is_running:
+                return daemon  # it has exited by itself
             raise ExecutionError(
                 "A background server runs, but which process it is cannot be told from here, so "
-                f"none was touched. Try again in a moment, or end it by hand; see {self.log}."
+                f"none was touched. Try again in a moment, or end it by hand; see {self.log_path}."
             )
-        return self._awaited(server)
+        return self._wait_for_exit(daemon)
 
-    def _awaited(self, server: Server) -> Server:
-        seconds = server.drain + _FAREWELL_SECONDS
-        end = time.monotonic() + seconds
-        while self.place.look().there:
-            if time.monotonic() > end:
+    def _wait_for_exit(self, daemon: DaemonInfo) -> DaemonInfo:
+        timeout = daemon.drain + _SHUTDOWN_GRACE_SECONDS
+        deadline = time.monotonic() + timeout
+        while self.daemon_dir.get_status().is_running:
+            if time.monotonic() > deadline:
                 raise ExecutionError(
-                    f"The background server (pid {server.pid}) was asked to end {seconds:.0f} "
-                    f"seconds ago and still runs. Look into {server.log}."
+                    f"The background server (pid {daemon.pid}) was asked to end {timeout:.0f} "
+                    f"seconds ago and still runs. Look into {daemon.log}."
                 )
-            time.sleep(_LOOK_AGAIN)
-        return server
+            time.sleep(_POLL_SECONDS)
+        return daemon
 
 
-def answers(server: Server) -> bool:
-    """Tell whether a server says that it is well."""
-    return health_at(server.url)
+def is_responding(daemon: DaemonInfo) -> bool:
+    """Return whether the daemon reports that it is healthy."""
+    return is_healthy(daemon.url)
 
 
-def health_at(url: str, seconds: float = _HEALTH_SECONDS) -> bool:
-    """Tell whether a Junto answers at `url`."""
-    address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=seconds)
+def is_healthy(url: str, timeout: float = _HEALTH_TIMEOUT_SECONDS) -> bool:
+    """Return whether a Junto server at `url` reports that it is healthy."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
     with contextlib.closing(connection):
         try:
             connection.request("GET", "/health")
-            reply = connection.getresponse()
-            return reply.status == http.client.OK and b'"status":"ok"' in reply.read(1000)
+            response = connection.getresponse()
+            return response.status == http.client.OK and b'"status":"ok"' in response.read(1000)
         except (OSError, http.client.HTTPException):
             return False
 
 
-def _ready(log: Path) -> int:
-    """Make room for words, and return how many bytes are there already."""
+def _prepare_log(log_path: Path) -> int:
+    """Create the log directory, rotate a full log file, and return the size of the log file."""
     try:
-        made_privately(log.parent)
+        make_private_dirs(log_path.parent)
         with contextlib.suppress(FileNotFoundError):
-            set_aside(log)
-        return log.stat().st_size if log.exists() else 0
+            rotate_file(log_path)
+        return log_path.stat().st_size if log_path.exists() else 0
     except OSError as error:
-        raise InputOutputError(f"{log} cannot be written: {error.strerror}.") from error
+        raise InputOutputError(f"{log_path} cannot be written: {error.strerror}.") from error
 
 
-def _spawned(command: tuple[str, ...], log: Path) -> int:
-    """Start a process that outlives us: its own session, no input, its words in a file."""
+def _spawn_detached(command: tuple[str, ...], log_path: Path) -> int:
+    """Start a process that outlives this one: own session, no stdin, output to the log file."""
     return os.posix_spawn(
         command[0],
         command,
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), FLAGS, 0o600),
+            (os.POSIX_SPAWN_OPEN, 1, str(log_path), OUTPUT_OPEN_FLAGS, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setsid=True,
     )
 
 
-def _is_over(pid: int) -> bool:
+def _has_exited(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:  # somebody else has waited for it
+    except ChildProcessError:  # it has been reaped already
         return True
 
 
-def _words_since(log: Path, start: int) -> str:
-    with contextlib.suppress(OSError), log.open("rb") as file:
-        file.seek(start)
-        return file.read()[-_LAST_WORDS:].decode(errors="replace").strip()
+def _read_log_tail(log_path: Path, offset: int) -> str:
+    with contextlib.suppress(OSError), log_path.open("rb") as file:
+        file.seek(offset)
+        return file.read()[-_MAX_LOG_TAIL_BYTES:].decode(errors="replace").strip()
     return ""

@@ -1,7 +1,8 @@
-"""The one background server of a state folder: a lock that it holds, and what it says of itself.
+"""The state of the background server (daemon): the lock that it holds and its info file.
 
-The lock is the proof: the kernel lets go of it with the process, however that ends. The file beside
-it says how to reach whoever holds the lock, and means nothing when nobody does.
+The lock decides whether a daemon is running: the kernel releases it when the process exits or
+crashes. The info file next to it says how to reach the lock holder, and is meaningless while the
+lock is free.
 """
 
 import contextlib
@@ -16,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import ExecutionError
-from junto.security.folders import private_folder
-from junto.security.locks import opened, taken
+from junto.security.file_locks import open_lock_file, try_lock
+from junto.security.private_dirs import ensure_private_dir
 
-# Whoever looks holds the lock for a moment; a server that begins just then tries again.
-_TRIES, _BETWEEN = 100, 0.02
+# Reading the status takes the lock for a moment, so a daemon that is starting must retry.
+_MAX_LOCK_ATTEMPTS, _RETRY_DELAY_SECONDS = 100, 0.02
 
-_KINDS = {"pid": int, "since": float, "drain": int | float, "url": str, "flags": dict}
+_FIELD_TYPES = {"pid": int, "since": float, "drain": int | float, "url": str, "flags": dict}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """A background server, in its own words."""
+class DaemonInfo:
+    """What a running daemon publishes about itself."""
 
     id: str
     pid: int
@@ -43,118 +44,125 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What is seen from outside: whether there is one, and what it says, once it says something."""
+class DaemonStatus:
+    """Whether a daemon is running, and its info once it has published it."""
 
-    there: bool
-    server: Server | None = None
+    is_running: bool
+    daemon: DaemonInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The folder in which background servers find each other."""
+class DaemonDir:
+    """The directory with the daemon's lock and info files."""
 
-    folder: Path
-
-    @property
-    def starting(self) -> Path:
-        """Return the lock of whoever starts or stops a server."""
-        return private_folder(self.folder) / "start.lock"
+    path: Path
 
     @property
-    def _lock(self) -> Path:
-        return private_folder(self.folder) / "server.lock"
+    def start_lock_path(self) -> Path:
+        """Return the lock held while starting or stopping a daemon."""
+        return ensure_private_dir(self.path) / "start.lock"
 
     @property
-    def _words(self) -> Path:
-        return self.folder / "server.json"
+    def _lock_path(self) -> Path:
+        return ensure_private_dir(self.path) / "server.lock"
+
+    @property
+    def _info_path(self) -> Path:
+        return self.path / "server.json"
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Be the background server until the end of the block.
+    def hold(self) -> Iterator[None]:
+        """Hold the daemon lock until the end of the block.
 
         Raises:
-            ExecutionError: there is one already.
+            ExecutionError: a daemon is running already.
         """
-        fd = opened(self._lock)
+        fd = open_lock_file(self._lock_path)
         try:
-            if not _patiently(fd):
+            if not _lock_with_retry(fd):
                 raise ExecutionError("A background server runs already: see `junto status`.")
-            self._words.unlink(missing_ok=True)
+            self._info_path.unlink(missing_ok=True)
             yield
-            self._words.unlink(missing_ok=True)
+            self._info_path.unlink(missing_ok=True)
         finally:
             os.close(fd)
 
-    def tell(self, server: Server) -> None:
-        """Say how to reach the server that holds the lock; nobody sees half of it."""
-        draft = self._words.with_suffix(f".{server.pid}")
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    def publish(self, daemon: DaemonInfo) -> None:
+        """Write the info file atomically; the caller must hold the lock."""
+        temp_path = self._info_path.with_suffix(f".{daemon.pid}")
+        fd = os.open(temp_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
-            json.dump(asdict(server), file)
-        draft.replace(self._words)
+            json.dump(asdict(daemon), file)
+        temp_path.replace(self._info_path)
 
-    def look(self) -> Sight:
-        """Return what is there now."""
-        fd = opened(self._lock)
+    def get_status(self) -> DaemonStatus:
+        """Return whether a daemon is running, and its info."""
+        fd = open_lock_file(self._lock_path)
         try:
-            if taken(fd, fcntl.LOCK_SH):
-                return Sight(there=False)
+            if try_lock(fd, fcntl.LOCK_SH):
+                return DaemonStatus(is_running=False)
         finally:
             os.close(fd)
         try:
-            return Sight(there=True, server=_understood(self._words.read_text("utf-8")))
+            return DaemonStatus(
+                is_running=True, daemon=_parse_info(self._info_path.read_text("utf-8"))
+            )
         except (OSError, ValueError, TypeError, AttributeError):
-            return Sight(there=True)
+            return DaemonStatus(is_running=True)
 
-    def end(self, server: Server) -> bool:
-        """Ask exactly this server to end; return False if its process cannot be told for sure.
+    def terminate(self, daemon: DaemonInfo) -> bool:
+        """Send SIGTERM to this daemon; return False if its process cannot be identified reliably.
 
-        A number alone may have gone to another process meanwhile. On Linux the process is first
-        held by a descriptor and then recognised by when it began; elsewhere the lock must do.
+        The pid alone may have been reused by another process. On Linux, a pidfd pins the process
+        before its start time is compared; elsewhere, the lock has to suffice.
         """
         with contextlib.ExitStack() as stack:
-            handle = None
+            pidfd = None
             try:
                 if hasattr(os, "pidfd_open"):
-                    handle = os.pidfd_open(server.pid)
-                    stack.callback(os.close, handle)
-                if self.look().server != server or born(server.pid) != server.born:
+                    pidfd = os.pidfd_open(daemon.pid)
+                    stack.callback(os.close, pidfd)
+                if self.get_status().daemon != daemon or read_start_time(daemon.pid) != daemon.born:
                     return False
-                if handle is None:
-                    os.kill(server.pid, signal.SIGTERM)
+                if pidfd is None:
+                    os.kill(daemon.pid, signal.SIGTERM)
                 else:
-                    signal.pidfd_send_signal(handle, signal.SIGTERM)
+                    signal.pidfd_send_signal(pidfd, signal.SIGTERM)
             except (OSError, OverflowError):
                 return False
         return True
 
 
-def _understood(words: str) -> Server:
-    """Return what a server says of itself.
+def _parse_info(text: str) -> DaemonInfo:
+    """Parse the content of an info file.
 
     Raises:
-        ValueError, TypeError, AttributeError: it says something else.
+        ValueError, TypeError, AttributeError: the content is invalid.
     """
-    said: Any = json.loads(words)
-    # One of a later version may say more; it must be possible to stop it all the same.
-    names = {field.name for field in fields(Server)}
-    server = Server(**{name: fact for name, fact in said.items() if name in names})
-    if not all(isinstance(said[name], kind) for name, kind in _KINDS.items()) or server.pid <= 0:
-        raise TypeError(words)  # a number below 1 would stand for a group of processes
-    return server
+    data: Any = json.loads(text)
+    # Ignore unknown fields, so that a daemon of a newer version can still be stopped.
+    names = {field.name for field in fields(DaemonInfo)}
+    daemon = DaemonInfo(**{name: value for name, value in data.items() if name in names})
+    if (
+        not all(
+            isinstance(data[name], expected_type) for name, expected_type in _FIELD_TYPES.items()
+        )
+        or daemon.pid <= 0
+    ):
+        raise TypeError(text)  # kill() treats a pid below 1 as a process group
+    return daemon
 
 
-def _patiently(fd: int) -> bool:
-    for _ in range(_TRIES):
-        if taken(fd, fcntl.LOCK_EX):
+def _lock_with_retry(fd: int) -> bool:
+    for _ in range(_MAX_LOCK_ATTEMPTS):
+        if try_lock(fd, fcntl.LOCK_EX):
             return True
-        time.sleep(_BETWEEN)
+        time.sleep(_RETRY_DELAY_SECONDS)
     return False
 
 
-def born(pid: int) -> str:
-    """Return when a process began, in the kernel's own count, or nothing where it tells nobody."""
+def read_start_time(pid: int) -> str:
+    """Return the start time of a process in clock ticks since boot, or "" without /proc."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

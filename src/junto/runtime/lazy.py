@@ -1,93 +1,85 @@
-"""Opening what makes vectors with the first use, and closing it when nobody needs it."""
+"""Resources that are opened on first use, such as a database that most starts do not need."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from typing_extensions import override
-
-from junto.domain.documents import Model
-from junto.domain.embeddings import Embedder
 from junto.domain.errors import JuntoError
 
-_REMEMBERED = 300.0
+T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
-class Later(Embedder):
-    """An embedder that is there only while it is used, and for a while after.
+class Lazy(Generic[T]):
+    """A resource that is opened on first use, and closed by `stack` or by `close`.
 
-    What could not be opened is not tried again for some minutes: a search should not wait each time
-    for a download that fails.
+    With `idle_seconds`, it is also closed after that time without use, and opened again by the next
+    one. If opening fails, the next use tries again; with `failure_seconds`, the same error is
+    raised for that time instead, so that not every caller waits for something that fails slowly.
     """
 
-    opening: Callable[[], AbstractAsyncContextManager[Embedder]]
-    known: Model | None = None  # which it will be, if that can be told without it
-    idle: float | None = None  # seconds until it is closed; it stays open if unset
+    factory: Callable[[], AbstractAsyncContextManager[T]]
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    idle_seconds: float | None = None
+    failure_seconds: float = 0.0
     now: Callable[[], float] = time.monotonic
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _inner: Embedder | None = field(default=None, init=False)
-    _stack: AsyncExitStack = field(default_factory=AsyncExitStack, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _resources: list[T] = field(default_factory=list, init=False)
     _users: int = field(default=0, init=False)
-    _leaving: asyncio.TimerHandle | None = field(default=None, init=False)
-    _closing: asyncio.Task[None] | None = field(default=None, init=False)
-    _failed: tuple[float, JuntoError] | None = field(default=None, init=False)
+    _close_timer: asyncio.TimerHandle | None = field(default=None, init=False)
+    _close_task: asyncio.Task[None] | None = field(default=None, init=False)
+    _last_failure: tuple[float, JuntoError] | None = field(default=None, init=False)
 
-    @override
-    async def model(self) -> Model:
-        if self.known:
-            return self.known
-        async with self._in_use() as inner:
-            return await inner.model()
+    @property
+    def current(self) -> T | None:
+        """The resource if it is open."""
+        return self._resources[0] if self._resources else None
 
-    @override
-    async def embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
-        if not texts:
-            return ()
-        async with self._in_use() as inner:
-            return await inner.embed(texts)
-
-    async def close(self) -> None:
-        """Close it; whoever uses it next opens it again."""
-        if self._leaving:
-            self._leaving.cancel()
-        async with self._one_at_a_time:
-            self._inner = None
-            await self._stack.aclose()
+    async def __call__(self) -> T:
+        """Return the resource, opened if necessary."""
+        if not self._resources:
+            async with self._lock:
+                if not self._resources:
+                    self._resources.append(await self._open())
+        return self._resources[0]
 
     @asynccontextmanager
-    async def _in_use(self) -> AsyncIterator[Embedder]:
+    async def use(self) -> AsyncIterator[T]:
+        """Yield the resource, which is not closed for being idle meanwhile."""
         self._users += 1
-        if self._leaving:
-            self._leaving.cancel()
+        if self._close_timer:
+            self._close_timer.cancel()
         try:
-            yield self._inner or await self._opened()
+            yield await self()
         finally:
             self._users -= 1
-            if self.idle is not None and not self._users:
+            if self.idle_seconds is not None and not self._users:
                 loop = asyncio.get_running_loop()
-                self._leaving = loop.call_later(self.idle, self._leave)
+                self._close_timer = loop.call_later(self.idle_seconds, self._start_close)
 
-    async def _opened(self) -> Embedder:
-        async with self._one_at_a_time:
-            if self._inner is None:
-                self._inner = await self._tried()
-            return self._inner
+    async def close(self) -> None:
+        """Close the resource; the next use opens it again."""
+        if self._close_timer:
+            self._close_timer.cancel()
+        async with self._lock:
+            self._resources.clear()
+            await self.stack.aclose()
 
-    async def _tried(self) -> Embedder:
-        if self._failed and self.now() < self._failed[0] + _REMEMBERED:
-            raise self._failed[1].with_traceback(None)
+    async def _open(self) -> T:
+        if self._last_failure and self.now() < self._last_failure[0] + self.failure_seconds:
+            raise self._last_failure[1].with_traceback(None)
         try:
-            return await self._stack.enter_async_context(self.opening())
+            return await self.stack.enter_async_context(self.factory())
         except JuntoError as error:
-            self._failed = (self.now(), error)
+            self._last_failure = (self.now(), error)
             raise
 
-    def _leave(self) -> None:
-        self._closing = asyncio.create_task(self._close_unless_used())
+    def _start_close(self) -> None:
+        self._close_task = asyncio.create_task(self._close_if_unused())
 
-    async def _close_unless_used(self) -> None:
+    async def _close_if_unused(self) -> None:
         if not self._users:
             await self.close()

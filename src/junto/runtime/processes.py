@@ -1,4 +1,4 @@
-"""Processes that leave nothing behind, however they and whoever started them end."""
+"""Run commands under a supervisor process that always cleans up their descendants."""
 
 import asyncio
 import contextlib
@@ -10,20 +10,20 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from junto.runtime.tasks import run_shielded, spawn
 from junto.telemetry.logs import Log
-from junto.work.tasks import begun, surely
 
-_log = Log.of("work")
+_log = Log.get("work")
 
-_STOP_SECONDS = 5.0
-_KEEPER = Path(__file__).with_name("keeper.py")
-# A keeper needs to find nothing; it is told where everything is.
-_PATH = "/usr/bin:/bin"
+_STOP_TIMEOUT_SECONDS = 5.0
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+# The supervisor gets only absolute paths; this PATH is a harmless minimum.
+_SEARCH_PATH = "/usr/bin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
-class User:
-    """Somebody to be, for a process of root's."""
+class ProcessUser:
+    """The user that a process started by root switches to."""
 
     uid: int
     gid: int
@@ -31,24 +31,24 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What a keeper is to run, and how."""
+class ProcessSpec:
+    """What the supervisor runs, and how."""
 
     command: list[str]
-    # An open folder to work in.
+    # Descriptor of the working directory.
     directory: int
     environment: Mapping[str, str]
     limits: Mapping[str, int] = field(default_factory=dict)
-    user: User | None = None
-    # Where to write how it ended, if anybody wants to know.
+    user: ProcessUser | None = None
+    # Descriptor to which the exit status is written as JSON, or -1.
     report: int = -1
-    # Something to read that is meant for the command alone; it finds it as its descriptor 3.
+    # Descriptor that only the command may read, passed to it as descriptor 3, or -1.
     secret: int = -1
-    # How long it may take to end once it is asked to.
+    # Seconds between SIGTERM and SIGKILL.
     grace: float = 0.3
-    # A folder that is removed after it, should this process not live to do so.
+    # Directory that the supervisor removes if this process is gone by then.
     scratch: str | None = None
-    # Whether the kernel, where it can, lets it see only what follows.
+    # Whether to apply the sandbox, as far as the kernel supports it, with the options below.
     confined: bool = False
     network: bool = True
     readable: list[str] = field(default_factory=list)
@@ -56,63 +56,63 @@ class Task:
 
 
 @contextlib.asynccontextmanager
-async def kept(
-    task: Task, *, spoken_to: bool = False, longest_line: int = 2**16
+async def run_supervised(
+    spec: ProcessSpec, *, pipe_stdin: bool = False, max_line_bytes: int = 2**16
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a task by a keeper, which ends with the block and leaves nothing of the task."""
-    with tempfile.TemporaryFile() as written:
-        # Not as arguments: what a command's environment holds is nobody else's to see.
-        written.write(json.dumps({**asdict(task), "parent": os.getpid()}).encode())
-        written.seek(0)
-        fds = {written.fileno(), task.directory, task.report, task.secret} - {-1}
-        spawning = begun(
+    """Run a command under a supervisor, which stops it and its descendants after the block."""
+    with tempfile.TemporaryFile() as spec_file:
+        # Not passed as arguments, because other users could read the environment there.
+        spec_file.write(json.dumps({**asdict(spec), "parent": os.getpid()}).encode())
+        spec_file.seek(0)
+        fds = {spec_file.fileno(), spec.directory, spec.report, spec.secret} - {-1}
+        spawn_task = spawn(
             asyncio.create_subprocess_exec(
-                sys.executable, "-E", "-s", "-S", "-B", str(_KEEPER), str(written.fileno()),
-                stdin=asyncio.subprocess.PIPE if spoken_to else asyncio.subprocess.DEVNULL,
+                sys.executable, "-E", "-s", "-S", "-B", str(_SUPERVISOR), str(spec_file.fileno()),
+                stdin=asyncio.subprocess.PIPE if pipe_stdin else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=fds,
-                limit=longest_line,
-                env={"PATH": _PATH},
+                limit=max_line_bytes,
+                env={"PATH": _SEARCH_PATH},
                 cwd="/",
                 start_new_session=True,
             )
         )  # fmt: skip
         try:
-            # Stopped halfway, asyncio would kill the keeper, and nobody would look after the rest.
-            process = await asyncio.shield(spawning)
+            # If cancelled here, asyncio would kill the supervisor and orphan the command.
+            process = await asyncio.shield(spawn_task)
         except asyncio.CancelledError:
-            await surely(_stopped_once_started(spawning))
+            await run_shielded(_stop_after_start(spawn_task))
             raise
     try:
         yield process
     finally:
-        await surely(_stopped(process))
+        await run_shielded(_stop(process))
 
 
-async def _stopped_once_started(spawning: "asyncio.Task[asyncio.subprocess.Process]") -> None:
-    await _stopped(await spawning)
+async def _stop_after_start(spawn_task: "asyncio.Task[asyncio.subprocess.Process]") -> None:
+    await _stop(await spawn_task)
 
 
-async def _stopped(process: asyncio.subprocess.Process) -> None:
-    """Have the keeper end everything, which it does in a moment; it alone can."""
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Ask the supervisor to stop the command and its descendants, and wait for it."""
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:
-        async with asyncio.timeout(_STOP_SECONDS):
-            await _gone(process)
+        async with asyncio.timeout(_STOP_TIMEOUT_SECONDS):
+            await _wait_for_exit(process)
     except TimeoutError:
-        # It goes on trying, which nobody else could; to kill it would be to let the rest go.
+        # Do not kill the supervisor: it keeps trying, and without it the descendants would survive.
         _log.warning("a process does not end", pid=process.pid)
 
 
-async def _gone(process: asyncio.subprocess.Process) -> None:
-    """Wait for a process; asyncio sees its end only after that of its output."""
+async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
+    """Wait for a process; `Process.wait` returns only after its output pipes are closed."""
 
     async def discard(stream: asyncio.StreamReader) -> None:
-        with contextlib.suppress(RuntimeError):  # somebody else reads it to its end
+        with contextlib.suppress(RuntimeError):  # another reader is draining it
             while await stream.read(1 << 20):
                 pass
 

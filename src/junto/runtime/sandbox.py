@@ -1,7 +1,7 @@
-"""What Linux can take from a process before it becomes a command: sight, reach and powers.
+"""A Linux sandbox for commands: PID namespaces, capabilities, Landlock and seccomp.
 
-Only the standard library is used, since a keeper has nothing else. What a kernel does not know it
-cannot take away; whoever calls goes on without it.
+Uses only the standard library, because the supervisor runs without site-packages. Features that the
+kernel does not support are skipped.
 """
 
 import contextlib
@@ -12,142 +12,150 @@ import struct
 from pathlib import Path
 from typing import Any
 
-_NEW_USER, _NEW_PID = 0x10000000, 0x20000000
-_DROP_BOUNDING, _NO_NEW_PRIVS, _SET_SECCOMP, _AMBIENT = 24, 38, 22, 47
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_CAP_AMBIENT = 24, 38, 22, 47
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _MAKE_DEVICES = (1 << 6) | (1 << 11)
-# Which rights Landlock knows in which version; what it does not know it cannot take away.
-_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-_ON_FILES = _EXECUTE | _READ_FILE | (1 << 1) | (1 << 14) | (1 << 15)
+# File system access rights by Landlock ABI version: 2 adds REFER, 3 TRUNCATE, 5 IOCTL_DEV.
+_RIGHTS_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+_FILE_RIGHTS = _EXECUTE | _READ_FILE | (1 << 1) | (1 << 14) | (1 << 15)
 
-# What root may still do: own, read and change files, end what it started, listen on low ports.
-_KEPT_POWERS = frozenset({0, 1, 3, 4, 5, 10})
-_POWERS = 64
+# CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL and NET_BIND_SERVICE.
+_ALLOWED_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 10})
+_CAPABILITY_COUNT = 64
 
-# Ways to look into other processes, or to change the kernel's mind; by their numbers.
-_FORBIDDEN = {
+# By machine: the AUDIT_ARCH constant; the numbers of blocked system calls (ptrace, add_key,
+# request_key, keyctl, perf_event_open, process_vm_readv, process_vm_writev, kcmp, bpf, userfaultfd,
+# pidfd_getfd); and the numbers of prlimit64 and ioctl, whose arguments are checked.
+_SECCOMP_RULES = {
     "x86_64": (0xC000003E, (101, 248, 249, 250, 298, 310, 311, 312, 321, 323, 438), 302, 16),
     "aarch64": (0xC00000B7, (117, 217, 218, 219, 241, 270, 271, 272, 280, 282, 438), 261, 29),
 }
-# Typing into somebody's terminal.
-_IOCTLS = (0x5412, 0x541C)
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001  # with EPERM
-_LOAD, _EQUAL, _GREATER, _RETURN = 0x20, 0x15, 0x35, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
-_OTHER_NUMBERING = 0x40000000
+# TIOCSTI and TIOCLINUX, which can inject input into a terminal.
+_BLOCKED_IOCTLS = (0x5412, 0x541C)
+_SECCOMP_ALLOW, _SECCOMP_EPERM = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ERRNO | EPERM
+_BPF_LOAD, _BPF_JEQ, _BPF_JGE, _BPF_RETURN = 0x20, 0x15, 0x35, 0x06
+_OFFSET_SYSCALL, _OFFSET_ARCH, _OFFSET_ARG0, _OFFSET_ARG1 = 0, 4, 16, 24
+_X32_SYSCALL_BIT = 0x40000000
 
 
-def new_processes(*, confined: bool) -> bool:
-    """Have the next child see and reach no process but its own; all of them end with it."""
-    user, group = os.getuid(), os.getgid()
+def unshare_pid_namespace(*, confined: bool) -> bool:
+    """Put the next child in a new PID namespace, which ends with it; return whether it worked."""
+    uid, gid = os.getuid(), os.getgid()
     if not confined:
-        return False  # what it would see of other processes would have other numbers
-    if user == 0:
-        return _call("unshare", _NEW_PID) == 0
-    # Others need a world of their own for that, in which they are nobody special.
-    if _call("unshare", _NEW_USER | _NEW_PID) != 0:
+        return False  # the host's /proc, which it can read, would show other pids
+    if uid == 0:
+        return _call_libc("unshare", _CLONE_NEWPID) == 0
+    # Without root, this requires a user namespace, in which the ids are mapped to themselves.
+    if _call_libc("unshare", _CLONE_NEWUSER | _CLONE_NEWPID) != 0:
         return False
     with contextlib.suppress(OSError):
         Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     return True
 
 
-def confine(task: dict[str, Any]) -> None:
-    """Let this process, and all that it becomes, see and do only what the task names.
+def apply_sandbox(task: dict[str, Any]) -> None:
+    """Restrict this process and its descendants to the files and system calls that `task` allows.
 
     Raises:
-        OSError: the kernel knows how, and did not.
+        OSError: the kernel supports Landlock, but the restriction could not be applied.
     """
-    _prctl(_NO_NEW_PRIVS, 1)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _restrict_files(task)
-    _restrict_calls()
+    _restrict_syscalls()
 
 
-def weaken() -> None:
-    """Take from root, before it becomes a command, the powers that no work in a folder needs."""
+def drop_capabilities() -> None:
+    """If running as root, drop all capabilities that commands do not need."""
     if os.getuid() == 0:
-        _prctl(_AMBIENT, 4)
-        for power in range(_POWERS):
-            if power not in _KEPT_POWERS:
-                _prctl(_DROP_BOUNDING, power)
+        _prctl(_PR_CAP_AMBIENT, 4)
+        for capability in range(_CAPABILITY_COUNT):
+            if capability not in _ALLOWED_CAPABILITIES:
+                _prctl(_PR_CAPBSET_DROP, capability)
 
 
 def _restrict_files(task: dict[str, Any]) -> None:
-    version = _syscall(_CREATE_RULESET, None, 0, 1)
+    version = _syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1)
     if version < 1:
-        return  # a kernel without it
-    known = max(rights for since, rights in _RIGHTS.items() if since <= version)
-    net = 0b11 if version >= 4 and not task["network"] else 0  # noqa: PLR2004 - binding, connecting
+        return  # the kernel has no Landlock
+    handled_rights = max(rights for abi, rights in _RIGHTS_BY_ABI.items() if abi <= version)
+    handled_net = 0b11 if version >= 4 and not task["network"] else 0  # noqa: PLR2004 - TCP bind and connect
     scoped = 0b11 if version >= 6 else 0  # noqa: PLR2004 - abstract sockets, signals
-    attributes = (ctypes.c_uint64 * 3)(known, net, scoped)
-    size = 24 if version >= 6 else 16 if version >= 4 else 8  # noqa: PLR2004 - of what it knows
-    ruleset = _syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
+    attributes = (ctypes.c_uint64 * 3)(handled_rights, handled_net, scoped)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8  # noqa: PLR2004 - struct size in that ABI version
+    ruleset = _syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(attributes), size, 0)
     for path in task["readable"]:
-        _allow(ruleset, path, _READ & known)
+        _allow_path(ruleset, path, _READ & handled_rights)
     for path in task["writable"]:
-        _allow(ruleset, path, known & ~_MAKE_DEVICES)
-    if ruleset < 0 or _syscall(_RESTRICT_SELF, ruleset, 0) < 0:
+        _allow_path(ruleset, path, handled_rights & ~_MAKE_DEVICES)
+    if ruleset < 0 or _syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) < 0:
         raise OSError(0, "The command could not be confined")
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
-    with contextlib.suppress(OSError):  # what is not there need not be allowed
+def _allow_path(ruleset: int, path: str, rights: int) -> None:
+    with contextlib.suppress(OSError):  # paths that do not exist need no rule
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        folder = Path(path).is_dir()
-        rule = _Rule(rights if folder else rights & _ON_FILES, fd)
-        _syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0)
+        is_dir = Path(path).is_dir()
+        rule = _PathBeneathRule(rights if is_dir else rights & _FILE_RIGHTS, fd)
+        _syscall(_LANDLOCK_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0)
         os.close(fd)
 
 
-class _Rule(ctypes.Structure):
+class _PathBeneathRule(ctypes.Structure):
     _pack_ = 1
     _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def _restrict_calls() -> None:
-    known = _FORBIDDEN.get(platform.machine())
-    if known is None:
+def _restrict_syscalls() -> None:
+    rules = _SECCOMP_RULES.get(platform.machine())
+    if rules is None:
         return
-    architecture, numbers, limits, ioctl = known
+    architecture, blocked_numbers, prlimit_number, ioctl_number = rules
     program = b"".join(
         [
-            _step(_LOAD, _ARCHITECTURE),
-            _step(_EQUAL, architecture, 1, 0),
-            _step(_RETURN, _REFUSE),
-            _step(_LOAD, _NUMBER),
-            _step(_GREATER, _OTHER_NUMBERING, 0, 1),
-            _step(_RETURN, _REFUSE),
-            *(_step(_EQUAL, number, 0, 1) + _step(_RETURN, _REFUSE) for number in numbers),
-            # The limits of other processes, which have a number.
-            _step(_EQUAL, limits, 0, 4),
-            _step(_LOAD, _FIRST),
-            _step(_EQUAL, 0, 1, 0),
-            _step(_RETURN, _REFUSE),
-            _step(_RETURN, _ALLOW),
-            _step(_EQUAL, ioctl, 0, 5),
-            _step(_LOAD, _SECOND),
-            _step(_EQUAL, _IOCTLS[0], 1, 0),
-            _step(_EQUAL, _IOCTLS[1], 0, 1),
-            _step(_RETURN, _REFUSE),
-            _step(_RETURN, _ALLOW),
-            _step(_RETURN, _ALLOW),
+            _encode_instruction(_BPF_LOAD, _OFFSET_ARCH),
+            _encode_instruction(_BPF_JEQ, architecture, 1, 0),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
+            _encode_instruction(_BPF_LOAD, _OFFSET_SYSCALL),
+            _encode_instruction(_BPF_JGE, _X32_SYSCALL_BIT, 0, 1),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
+            *(
+                _encode_instruction(_BPF_JEQ, number, 0, 1)
+                + _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM)
+                for number in blocked_numbers
+            ),
+            # prlimit64: allowed only for the calling process (pid 0).
+            _encode_instruction(_BPF_JEQ, prlimit_number, 0, 4),
+            _encode_instruction(_BPF_LOAD, _OFFSET_ARG0),
+            _encode_instruction(_BPF_JEQ, 0, 1, 0),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
+            # ioctl: all requests except the blocked ones.
+            _encode_instruction(_BPF_JEQ, ioctl_number, 0, 5),
+            _encode_instruction(_BPF_LOAD, _OFFSET_ARG1),
+            _encode_instruction(_BPF_JEQ, _BLOCKED_IOCTLS[0], 1, 0),
+            _encode_instruction(_BPF_JEQ, _BLOCKED_IOCTLS[1], 0, 1),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
+            _encode_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
         ]
     )
-    kept = ctypes.create_string_buffer(program)
-    filter_ = _Program(len(program) // 8, ctypes.addressof(kept))
-    ctypes.CDLL(None).prctl(_SET_SECCOMP, 2, ctypes.byref(filter_), 0, 0)
+    # Must stay referenced until prctl() returns, because the struct holds only its address.
+    buffer = ctypes.create_string_buffer(program)
+    filter_ = _BpfProgram(len(program) // 8, ctypes.addressof(buffer))
+    ctypes.CDLL(None).prctl(_PR_SET_SECCOMP, 2, ctypes.byref(filter_), 0, 0)
 
 
-def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _encode_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-class _Program(ctypes.Structure):
+class _BpfProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
 
 
@@ -156,7 +164,7 @@ def _syscall(number: int, *arguments: Any) -> int:
     return int(libc.syscall(ctypes.c_long(number), *arguments))
 
 
-def _call(name: str, *arguments: int) -> int:
+def _call_libc(name: str, *arguments: int) -> int:
     return int(getattr(ctypes.CDLL(None), name)(*arguments))
 
 

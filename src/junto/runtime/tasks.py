@@ -1,4 +1,4 @@
-"""Work that is finished whatever happens to its starter, and work that ends with it."""
+"""Asyncio tasks that survive the cancellation of their caller, or that end with it."""
 
 import asyncio
 import contextlib
@@ -8,25 +8,25 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Stopped(Exception):  # noqa: N818 - nothing is wrong
-    """Somebody wanted it to end before it was done."""
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The coroutine was stopped before it completed."""
 
 
-# A task that nobody holds may vanish before it is done.
-_unfinished: set["asyncio.Task[Any]"] = set()
+# The event loop keeps only weak references to tasks, so they could be garbage-collected.
+_running_tasks: set["asyncio.Task[Any]"] = set()
 
 
-def begun(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-    """Start `work`, which goes on whatever happens to its starter."""
-    task = asyncio.ensure_future(work)
-    _unfinished.add(task)
-    task.add_done_callback(_unfinished.discard)
+def spawn(coro: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+    """Start `coro` as a task that is independent of its caller."""
+    task = asyncio.ensure_future(coro)
+    _running_tasks.add(task)
+    task.add_done_callback(_running_tasks.discard)
     return task
 
 
-async def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for `work` to its end; being cancelled meanwhile comes too late and changes nothing."""
-    task = begun(work)
+async def run_to_completion(coro: Coroutine[Any, Any, T]) -> T:
+    """Run `coro` to its end, ignoring cancellation of the caller."""
+    task = spawn(coro)
     while not task.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(task)
@@ -34,9 +34,9 @@ async def finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextlib.asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do `work` beside the block, and stop it with the block."""
-    task = asyncio.create_task(work)
+async def background_task(coro: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `coro` in the background and cancel it at the end of the block."""
+    task = asyncio.create_task(coro)
     try:
         yield
     finally:
@@ -44,24 +44,24 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for `work`, and give it up when `stop` comes before its end.
+async def run_until(stop: asyncio.Event, coro: Coroutine[Any, Any, T]) -> T:
+    """Run `coro`, and cancel it if `stop` is set before it completes.
 
     Raises:
-        Stopped: it was given up.
+        Stopped: `stop` was set first.
     """
-    task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    task, stop_task = asyncio.ensure_future(coro), asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         raise Stopped
     finally:
-        for each in (task, stopping):
+        for each in (task, stop_task):
             each.cancel()
-        await asyncio.gather(task, stopping, return_exceptions=True)
+        await asyncio.gather(task, stop_task, return_exceptions=True)
 
 
-async def surely(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for `work`; being cancelled ends the waiting, not the work."""
-    return await asyncio.shield(begun(work))
+async def run_shielded(coro: Coroutine[Any, Any, T]) -> T:
+    """Run `coro`; cancelling the caller stops waiting, not `coro`."""
+    return await asyncio.shield(spawn(coro))

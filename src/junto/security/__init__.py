@@ -1,1 +1,1 @@
-"""What may be touched, and what may be told."""
+"""Access control for paths, commands and URLs, and redaction of secrets."""

@@ -1,7 +1,7 @@
-"""Which commands may run, and with which arguments: what is not allowed is refused.
+"""An allowlist of commands and their arguments.
 
-Rules are data. A flag is written as it is typed; `--depth=` takes a value in the same word, and a
-flag with a blank at its end takes the next word.
+Rules are data. A flag is written as it is typed; `--depth=` takes a value in the same argument, and
+a flag with a trailing space takes the next argument as its value.
 """
 
 import re
@@ -11,61 +11,64 @@ from enum import StrEnum
 
 from junto.domain.errors import SecurityError
 
-_MOST_ARGUMENTS = 1000
-_MOST_CHARACTERS = 100_000
-_NUMBER = re.compile(r"-\d{1,9}")
+_MAX_ARGUMENTS = 1000
+_MAX_ARGUMENT_CHARS = 100_000
+_NUMBER_FLAG = re.compile(r"-\d{1,9}")
 
 
-class Words(StrEnum):
-    """What the words that are no flags may be."""
+class PositionalKind(StrEnum):
+    """What a command's positional arguments may be."""
 
     NONE = "none"
     ANY = "any"
-    PATHS = "paths"  # beneath the allowed folders
-    PATTERN = "pattern"  # first anything, then paths
-    FORMAT = "format"  # beginning with a plus
+    PATHS = "paths"  # beneath the allowed roots
+    PATTERN = "pattern"  # a search pattern, then paths
+    FORMAT = "format"  # starts with a plus sign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """How a command, or one of its sub-commands, may be used."""
+class CommandRule:
+    """How a command or one of its subcommands may be used."""
 
     flags: frozenset[str] = frozenset()
-    words: Words = Words.NONE
-    most_words: int = _MOST_ARGUMENTS
-    subcommands: Mapping[str, "Rule"] = field(default_factory=dict)
-    # Put before the arguments, whatever they are.
-    before: tuple[str, ...] = ()
-    # Whether -5 stands for a number of lines.
-    numbers: bool = False
-    # The operator's word: anything goes, and where the program lies.
+    positionals: PositionalKind = PositionalKind.NONE
+    max_positionals: int = _MAX_ARGUMENTS
+    subcommands: Mapping[str, "CommandRule"] = field(default_factory=dict)
+    # Always inserted before the caller's arguments.
+    fixed_arguments: tuple[str, ...] = ()
+    # Whether a flag such as -5 (a number of lines) is accepted.
+    allows_number_flag: bool = False
+    # Set by the operator: accept any arguments, and the path of the program.
     unchecked: bool = False
     program: str | None = None
     network: bool = False
     writes: bool = False
-    # Whether the repository around it may name programs, and must name none.
-    repository: bool = False
+    # Whether the config of the surrounding repository could make it run other programs, and must
+    # therefore be checked first.
+    reads_repository_config: bool = False
 
 
-def _rule(flags: str = "", words: Words = Words.PATHS, **more: object) -> Rule:
-    """Write a rule in short: flags apart by commas, since a blank says something."""
-    split = frozenset(flag for flag in flags.split(",") if flag)
-    return Rule(flags=split, words=words, **more)  # type: ignore[arg-type]
+def _build_rule(
+    flags: str = "", positionals: PositionalKind = PositionalKind.PATHS, **options: object
+) -> CommandRule:
+    """Build a rule from comma-separated flags; a trailing space in a flag is significant."""
+    parsed_flags = frozenset(flag for flag in flags.split(",") if flag)
+    return CommandRule(flags=parsed_flags, positionals=positionals, **options)  # type: ignore[arg-type]
 
 
-_LOG = (
+_GIT_LOG_FLAGS = (
     "--oneline,--stat,--graph,--all,--decorate,--name-only,--name-status,--no-merges,--merges,-p,"
-    "--patch,-s,-n ,--max-count=,--since=,--until=,--after=,--before=,--author=,--grep=,--format=,"
-    "--pretty=,--pretty,--date=,--abbrev-commit,--reverse,--follow,-1"
+    "--patch,-s,-n ,--max-count=,--since=,--until=,--after=,--before=,--author=,--grep=,"
+    "--format=,--pretty=,--pretty,--date=,--abbrev-commit,--reverse,--follow,-1"
 )
-_DIFF = (
+_GIT_DIFF_FLAGS = (
     "--stat,--cached,--staged,--name-only,--name-status,--shortstat,-w,-b,-U,--unified=,--numstat"
 )
-# A repository may name programs for these; none of them is run.
-_PLAIN = ("--no-ext-diff", "--no-textconv")
-_GIT = Rule(
-    repository=True,
-    before=(
+# Keep git from running the diff and textconv programs that a repository configures.
+_NO_EXTERNAL_DIFF = ("--no-ext-diff", "--no-textconv")
+_GIT_RULE = CommandRule(
+    reads_repository_config=True,
+    fixed_arguments=(
         "--no-pager",
         "--no-optional-locks",
         "-c", "core.fsmonitor=false",
@@ -80,73 +83,83 @@ _GIT = Rule(
         "-c", "safe.bareRepository=explicit",
     ),
     subcommands={
-        "status": _rule("-s,--short,--porcelain,-b,--branch,--ignored,-u,--untracked-files="),
-        "log": _rule(_LOG, before=_PLAIN, numbers=True),
-        "show": _rule(f"{_LOG},{_DIFF}", before=_PLAIN, numbers=True),
-        "diff": _rule(_DIFF, before=_PLAIN),
-        "blame": _rule("-L ,-w,-e,--date=", before=("--no-textconv",)),
-        "branch": _rule("-a,-r,-v,-vv,--all,--list,--show-current", Words.NONE),
-        "tag": _rule("-l,--list,-n", Words.NONE),
-        "ls-files": _rule("-m,-o,-d,-s,--others,--modified,--deleted,--exclude-standard"),
-        "rev-parse": _rule("--abbrev-ref,--short,--verify,--is-inside-work-tree"),
-        "describe": _rule("--tags,--always,--dirty,--abbrev=", Words.NONE),
-        "shortlog": _rule("-s,-n,-e,--summary,--numbered,--no-merges"),
+        "status": _build_rule("-s,--short,--porcelain,-b,--branch,--ignored,-u,--untracked-files="),
+        "log": _build_rule(
+            _GIT_LOG_FLAGS, fixed_arguments=_NO_EXTERNAL_DIFF, allows_number_flag=True
+        ),
+        "show": _build_rule(
+            f"{_GIT_LOG_FLAGS},{_GIT_DIFF_FLAGS}",
+            fixed_arguments=_NO_EXTERNAL_DIFF,
+            allows_number_flag=True,
+        ),
+        "diff": _build_rule(_GIT_DIFF_FLAGS, fixed_arguments=_NO_EXTERNAL_DIFF),
+        "blame": _build_rule("-L ,-w,-e,--date=", fixed_arguments=("--no-textconv",)),
+        "branch": _build_rule("-a,-r,-v,-vv,--all,--list,--show-current", PositionalKind.NONE),
+        "tag": _build_rule("-l,--list,-n", PositionalKind.NONE),
+        "ls-files": _build_rule("-m,-o,-d,-s,--others,--modified,--deleted,--exclude-standard"),
+        "rev-parse": _build_rule("--abbrev-ref,--short,--verify,--is-inside-work-tree"),
+        "describe": _build_rule("--tags,--always,--dirty,--abbrev=", PositionalKind.NONE),
+        "shortlog": _build_rule("-s,-n,-e,--summary,--numbered,--no-merges"),
     },
 )  # fmt: skip
 
-# What may run where the operator says nothing: commands that look and change nothing.
-SAFE: Mapping[str, Rule] = {
-    "cat": _rule("-n,-b,-s,-A,-E,-T"),
-    "date": _rule("-u,-R,-I,--utc,--iso-8601,--iso-8601=,--rfc-3339=", Words.FORMAT),
-    # Of its own accord it would follow the links that it finds in a folder.
-    "diff": _rule(
-        "-u,-r,-q,-N,-w,-b,-B,-i,--brief,--unified,--recursive,-U ", before=("--no-dereference",)
+# Allowed by default: read-only commands.
+SAFE_COMMANDS: Mapping[str, CommandRule] = {
+    "cat": _build_rule("-n,-b,-s,-A,-E,-T"),
+    "date": _build_rule("-u,-R,-I,--utc,--iso-8601,--iso-8601=,--rfc-3339=", PositionalKind.FORMAT),
+    # By default, diff follows symlinks that it finds in a directory.
+    "diff": _build_rule(
+        "-u,-r,-q,-N,-w,-b,-B,-i,--brief,--unified,--recursive,-U ",
+        fixed_arguments=("--no-dereference",),
     ),
-    "du": _rule("-s,-h,-a,-c,-k,-m,--max-depth=,-d "),
-    "echo": _rule("-n", Words.ANY),
-    "file": _rule("-b,-i,--brief,--mime,--mime-type"),
-    "find": _rule(
+    "du": _build_rule("-s,-h,-a,-c,-k,-m,--max-depth=,-d "),
+    "echo": _build_rule("-n", PositionalKind.ANY),
+    "file": _build_rule("-b,-i,--brief,--mime,--mime-type"),
+    "find": _build_rule(
         "-name ,-iname ,-path ,-ipath ,-type ,-maxdepth ,-mindepth ,-size ,-mtime ,-mmin ,-not,-o,"
         "-a,-or,-and,-empty,-print,-print0,-newermt "
     ),
-    "git": _GIT,
-    "grep": _rule(
+    "git": _GIT_RULE,
+    "grep": _build_rule(
         "-r,-n,-i,-l,-L,-c,-w,-x,-v,-E,-F,-P,-o,-h,-H,-s,-q,-e ,-m ,-A ,-B ,-C ,--include=,"
         "--exclude=,--exclude-dir=,--color=never",
-        Words.PATTERN,
-        numbers=True,
+        PositionalKind.PATTERN,
+        allows_number_flag=True,
     ),
-    "head": _rule("-n ,-c ,-q,-v", numbers=True),
-    "ls": _rule("-l,-a,-A,-h,-1,-R,-t,-r,-S,-d,-F,-i,-s,--full-time,--time-style=long-iso"),
-    "pwd": _rule("", Words.NONE),
-    "sort": _rule("-n,-r,-u,-f,-h,-V,-b,-g,-M,-k ,-t ,--reverse,--unique"),
-    "stat": _rule("-c ,--format=,-L,-t"),
-    "tail": _rule("-n ,-c ,-q,-v", numbers=True),
-    "uniq": _rule("-c,-d,-u,-i,-f ,-s ,-w ", most_words=1),
-    "wc": _rule("-l,-w,-c,-m,-L"),
+    "head": _build_rule("-n ,-c ,-q,-v", allows_number_flag=True),
+    "ls": _build_rule("-l,-a,-A,-h,-1,-R,-t,-r,-S,-d,-F,-i,-s,--full-time,--time-style=long-iso"),
+    "pwd": _build_rule("", PositionalKind.NONE),
+    "sort": _build_rule("-n,-r,-u,-f,-h,-V,-b,-g,-M,-k ,-t ,--reverse,--unique"),
+    "stat": _build_rule("-c ,--format=,-L,-t"),
+    "tail": _build_rule("-n ,-c ,-q,-v", allows_number_flag=True),
+    "uniq": _build_rule("-c,-d,-u,-i,-f ,-s ,-w ", max_positionals=1),
+    "wc": _build_rule("-l,-w,-c,-m,-L"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """A command that may run."""
+class AllowedCommand:
+    """A command whose arguments passed its rule."""
 
     name: str
     arguments: tuple[str, ...]
-    rule: Rule
+    rule: CommandRule
 
 
 @dataclass(frozen=True, slots=True)
-class Commands:
-    """Every command that may run, by its name."""
+class CommandPolicy:
+    """The rules of all allowed commands, by name."""
 
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, CommandRule]
 
-    def check(self, name: str, arguments: Sequence[str], holds: Callable[[str], bool]) -> Allowed:
-        """Return a command with its arguments, if its rule allows all of them.
+    def check(
+        self, name: str, arguments: Sequence[str], is_allowed_path: Callable[[str], bool]
+    ) -> AllowedCommand:
+        """Return the command with its final arguments if its rule allows all of them.
 
         Raises:
-            SecurityError: it does not; the message says which word, and what would be allowed.
+            SecurityError: the rule does not; the message names the argument and, where possible,
+                what is allowed.
         """
         rule = self.rules.get(name)
         if rule is None:
@@ -155,59 +168,59 @@ class Commands:
                 "operator allows more in tools.commands."
             )
         total = sum(len(argument) for argument in arguments)
-        if len(arguments) > _MOST_ARGUMENTS or total > _MOST_CHARACTERS:
+        if len(arguments) > _MAX_ARGUMENTS or total > _MAX_ARGUMENT_CHARS:
             raise SecurityError("Those are too many arguments.")
         if any("\0" in argument for argument in arguments):
             raise SecurityError("An argument has no NUL in it.")
         if rule.unchecked:
-            return Allowed(name, tuple(arguments), rule)
-        given, leading = list(arguments), list(rule.before)
-        inner = rule
+            return AllowedCommand(name, tuple(arguments), rule)
+        remaining, leading = list(arguments), list(rule.fixed_arguments)
+        effective_rule = rule
         if rule.subcommands:
-            inner = _subcommand(name, rule, given)
-            leading += [given.pop(0), *inner.before]
-        _Check(name, inner, holds).all(given)
-        return Allowed(name, (*leading, *given), rule)
+            effective_rule = _find_subcommand(name, rule, remaining)
+            leading += [remaining.pop(0), *effective_rule.fixed_arguments]
+        _ArgumentChecker(name, effective_rule, is_allowed_path).check_all(remaining)
+        return AllowedCommand(name, (*leading, *remaining), rule)
 
 
-def _subcommand(name: str, rule: Rule, given: Sequence[str]) -> Rule:
-    found = rule.subcommands.get(given[0]) if given else None
-    if found is None:
+def _find_subcommand(name: str, rule: CommandRule, arguments: Sequence[str]) -> CommandRule:
+    subrule = rule.subcommands.get(arguments[0]) if arguments else None
+    if subrule is None:
         raise SecurityError(
             f"{name} takes one of these first: {', '.join(sorted(rule.subcommands))}."
         )
-    return found
+    return subrule
 
 
 @dataclass(slots=True)
-class _Check:
-    """Looks at the arguments one after the other."""
+class _ArgumentChecker:
+    """A checker for the arguments of one command."""
 
     name: str
-    rule: Rule
-    holds: Callable[[str], bool]
-    words: int = 0
+    rule: CommandRule
+    is_allowed_path: Callable[[str], bool]
+    positional_count: int = 0
     has_pattern: bool = False
 
-    def all(self, given: Sequence[str]) -> None:
-        rest = iter(given)
-        only_words = False
-        # Whoever names the pattern by a flag names only paths besides, in whatever order.
-        self.has_pattern = "-e" in given
-        for argument in rest:
-            if argument == "--" and not only_words:
-                only_words = True
-            elif only_words and argument.startswith("-"):
-                # Some commands take it for a flag all the same.
+    def check_all(self, arguments: Sequence[str]) -> None:
+        remaining = iter(arguments)
+        after_double_dash = False
+        # With -e giving the pattern, all positionals are paths, wherever -e appears.
+        self.has_pattern = "-e" in arguments
+        for argument in remaining:
+            if argument == "--" and not after_double_dash:
+                after_double_dash = True
+            elif after_double_dash and argument.startswith("-"):
+                # Some commands treat it as a flag even after `--`.
                 raise SecurityError(f"{argument[:80]} begins with a dash; write ./ before it.")
-            elif argument.startswith("-") and len(argument) > 1 and not only_words:
-                if self._flag(argument):
-                    self._value(argument, next(rest, None))
+            elif argument.startswith("-") and len(argument) > 1 and not after_double_dash:
+                if self._check_flag(argument):
+                    self._check_value(argument, next(remaining, None))
             else:
-                self._word(argument)
+                self._check_positional(argument)
 
-    def _flag(self, flag: str) -> bool:
-        """Let a flag pass; return whether the next word belongs to it."""
+    def _check_flag(self, flag: str) -> bool:
+        """Reject a flag that is not allowed; return whether the next argument is its value."""
         flags = self.rule.flags
         if flag in flags:
             return False
@@ -215,27 +228,34 @@ class _Check:
             return True
         if "=" in flag and f"{flag.partition('=')[0]}=" in flags:
             return False
-        if self.rule.numbers and _NUMBER.fullmatch(flag):
+        if self.rule.allows_number_flag and _NUMBER_FLAG.fullmatch(flag):
             return False
-        together = not flag.startswith("--") and all(f"-{letter}" in flags for letter in flag[1:])
-        # -n5 is -n 5, where the value is a plain number.
-        value = f"{flag[:2]} " in flags and flag[2:].isdecimal()
-        if together or value:
+        is_combined = not flag.startswith("--") and all(
+            f"-{letter}" in flags for letter in flag[1:]
+        )
+        # -n5 means -n 5; accepted only for plain numbers.
+        has_attached_number = f"{flag[:2]} " in flags and flag[2:].isdecimal()
+        if is_combined or has_attached_number:
             return False
         raise SecurityError(f"{self.name} may not be used with {flag[:80]} here.")
 
-    def _value(self, flag: str, value: str | None) -> None:
+    def _check_value(self, flag: str, value: str | None) -> None:
         if value is None or value.startswith("-"):
             raise SecurityError(f"{flag} wants a value, which does not begin with a dash.")
 
-    def _word(self, word: str) -> None:
-        self.words += 1
-        if self.words > self.rule.most_words or self.rule.words is Words.NONE:
-            raise SecurityError(f"{self.name} takes no {word[:80]!r} here.")
-        match self.rule.words:
-            case Words.FORMAT if not word.startswith("+"):
+    def _check_positional(self, argument: str) -> None:
+        self.positional_count += 1
+        if (
+            self.positional_count > self.rule.max_positionals
+            or self.rule.positionals is PositionalKind.NONE
+        ):
+            raise SecurityError(f"{self.name} takes no {argument[:80]!r} here.")
+        match self.rule.positionals:
+            case PositionalKind.FORMAT if not argument.startswith("+"):
                 raise SecurityError(f"{self.name} takes a format, which begins with a plus.")
-            case Words.PATTERN if not self.has_pattern:
+            case PositionalKind.PATTERN if not self.has_pattern:
                 self.has_pattern = True
-            case Words.PATHS | Words.PATTERN if not self.holds(word):
-                raise SecurityError(f"{word[:200]} lies outside the allowed folders.")
+            case PositionalKind.PATHS | PositionalKind.PATTERN if not self.is_allowed_path(
+                argument
+            ):
+                raise SecurityError(f"{argument[:200]} lies outside the allowed folders.")

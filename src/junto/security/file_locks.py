@@ -1,4 +1,4 @@
-"""Locks between processes, which the kernel lets go of when a process ends, however it ends."""
+"""File locks between processes, which the kernel releases when the holder exits or crashes."""
 
 import asyncio
 import contextlib
@@ -7,38 +7,38 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-_LOOK_AGAIN = 0.02
+_POLL_SECONDS = 0.02
 
 
-def opened(path: Path) -> int:
-    """Return a descriptor for locking the file at `path`, which is made if need be."""
+def open_lock_file(path: Path) -> int:
+    """Open the lock file at `path`, creating it if necessary, and return its descriptor."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def taken(fd: int, how: int) -> bool:
-    """Take the lock, shared or alone, unless somebody is in the way."""
+def try_lock(fd: int, operation: int) -> bool:
+    """Try to take the lock without waiting; `operation` is LOCK_SH or LOCK_EX."""
     try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
+        fcntl.flock(fd, operation | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
 @contextlib.asynccontextmanager
-async def alone(path: Path) -> AsyncIterator[None]:
-    """Wait for the lock at `path` and hold it alone until the end of the block."""
-    fd = opened(path)
+async def hold_lock(path: Path) -> AsyncIterator[None]:
+    """Wait for the exclusive lock at `path` and hold it until the end of the block."""
+    fd = open_lock_file(path)
     try:
-        await waited(fd, fcntl.LOCK_EX)
+        await acquire_lock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)
 
 
 @contextlib.contextmanager
-def alone_in_thread(path: Path) -> Iterator[None]:
-    """Do the same in a thread that may wait."""
-    fd = opened(path)
+def hold_lock_blocking(path: Path) -> Iterator[None]:
+    """Like `hold_lock`, but block the calling thread while waiting."""
+    fd = open_lock_file(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
@@ -46,7 +46,7 @@ def alone_in_thread(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
-async def waited(fd: int, how: int) -> None:
-    """Take the lock as soon as nobody is in the way; whoever is cancelled meanwhile leaves."""
-    while not taken(fd, how):  # noqa: ASYNC110 - another process holds it; nothing tells us
-        await asyncio.sleep(_LOOK_AGAIN)
+async def acquire_lock(fd: int, operation: int) -> None:
+    """Wait until the lock can be taken; cancellation stops waiting."""
+    while not try_lock(fd, operation):  # noqa: ASYNC110 - another process holds it, so there is no event
+        await asyncio.sleep(_POLL_SECONDS)

@@ -1,7 +1,8 @@
-"""Files beneath allowed folders, reached so that nothing leads out: no link, no race, no spelling.
+"""Access to files beneath allowed root directories, safe against symlinks, races and `..`.
 
-Each root is opened once, and every path is walked from there by the kernel, which refuses to leave
-it (`openat2`), or step by step without following any link where the kernel cannot.
+Each root is opened once, and every path is resolved from there by the kernel, which refuses to
+leave it (`openat2`). Where `openat2` is not available, the path is opened component by component
+without following symlinks.
 """
 
 import contextlib
@@ -22,157 +23,197 @@ from junto.domain.errors import (
 )
 
 _LINUX = sys.platform == "linux"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# What is no file of anybody's, whatever was allowed.
-_NEVER = ("/proc", "/sys", "/dev")
-_TRIES = 32
-_DEEPEST = 200
-_LEADS_OUT = (errno.EXDEV, errno.ELOOP, errno.ENOTDIR)
+_DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Never accessible, even beneath an allowed root.
+_FORBIDDEN_DIRS = ("/proc", "/sys", "/dev")
+_MAX_OPEN_ATTEMPTS = 32
+_MAX_PATH_DEPTH = 200
+_ESCAPE_ERRNOS = (errno.EXDEV, errno.ELOOP, errno.ENOTDIR)
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class _Root:
-    """A folder that stays where it is, wherever links may lead later."""
+    """A root directory, held open so that later changes to symlinks do not affect it."""
 
     path: Path
-    _descriptor: int | None = field(default=None, init=False)
+    _fd: int | None = field(default=None, init=False)
 
-    def descriptor(self, shown: str) -> int:
-        if self._descriptor is None:
+    def get_fd(self, requested_path: str) -> int:
+        if self._fd is None:
             try:
-                self._descriptor = os.open(self.path, _FOLDER)
+                self._fd = os.open(self.path, _DIR_FLAGS)
             except OSError:
-                raise NotFoundError(f"The folder around {shown} is gone.") from None
-            weakref.finalize(self, os.close, self._descriptor)
-        return self._descriptor
+                raise NotFoundError(f"The folder around {requested_path} is gone.") from None
+            weakref.finalize(self, os.close, self._fd)
+        return self._fd
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A name in an open folder: what is done with it happens there and nowhere else."""
+class DirTarget:
+    """A name in an open directory, for `dir_fd` operations that cannot be redirected."""
 
-    folder: int
+    dir_fd: int
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The folders beneath which files may be reached."""
+    """The directories beneath which files may be accessed."""
 
     roots: tuple[_Root, ...]
-    # What to say when there are none.
-    why_none: str = "No folder is allowed."
+    # The error message when there are no roots.
+    empty_message: str = "No folder is allowed."
+    # Whether to use `openat2` where the kernel has it. Without it, no symlink is followed at all.
+    use_openat2: bool = True
 
     @classmethod
-    def of(cls, folders: Sequence[Path]) -> "Roots":
-        """Return the roots at `folders`."""
-        return cls(tuple(_Root(Path(os.path.realpath(folder))) for folder in folders))
+    def from_paths(cls, paths: Sequence[Path], *, use_openat2: bool = True) -> "Roots":
+        """Return roots for the given directories."""
+        roots = tuple(_Root(Path(os.path.realpath(path))) for path in paths)
+        return cls(roots, use_openat2=use_openat2)
 
     @property
-    def folders(self) -> tuple[Path, ...]:
-        """Return where they are."""
+    def paths(self) -> tuple[Path, ...]:
+        """Return the paths of the roots."""
         return tuple(root.path for root in self.roots)
 
     @contextlib.contextmanager
-    def opened(
-        self, path: str, flags: int = os.O_RDONLY | os.O_NONBLOCK, *, links: bool = True
+    def open(
+        self, path: str, flags: int = os.O_RDONLY | os.O_NONBLOCK, *, follow_links: bool = True
     ) -> Iterator[int]:
-        """Lend a descriptor for what is at `path`.
+        """Open `path` and yield its descriptor.
 
         Raises:
-            SecurityError: it lies outside.
-            NotFoundError: there is no such thing.
-            InputOutputError: it cannot be opened.
+            SecurityError: the path is outside the roots.
+            NotFoundError: the path does not exist.
+            InputOutputError: the path cannot be opened.
         """
-        root, relative = self._located(path)
-        with reported(path):
-            fd = _beneath(root.descriptor(path), relative, flags | os.O_CLOEXEC, links=links)
+        root, relative = self._locate(path)
+        with translate_os_errors(path):
+            fd = self._open_beneath(
+                root.get_fd(path), relative, flags | os.O_CLOEXEC, follow_links=follow_links
+            )
         try:
-            check(fd, path)
+            reject_kernel_files(fd, path)
             yield fd
         finally:
             os.close(fd)
 
     @contextlib.contextmanager
-    def placed(self, path: str, *, make: bool = False) -> Iterator[Place]:
-        """Lend the folder around `path`, reached without any link, to do something with its name.
+    def open_parent(self, path: str, *, create: bool = False) -> Iterator[DirTarget]:
+        """Open the parent directory of `path` without following symlinks.
 
         Raises:
-            SecurityError: it lies outside, or there is a link on the way.
-            NotFoundError: there is no such folder, and none is to be made.
+            SecurityError: the path is outside the roots, or a component is a symlink.
+            NotFoundError: the directory does not exist and `create` is false.
         """
-        root, relative = self._located(path)
-        folders, name = os.path.split(relative)
+        root, relative = self._locate(path)
+        parent, name = os.path.split(relative)
         if name in ("", ".", ".."):
             raise SecurityError(f"{path} is an allowed folder itself, and stays as it is.")
-        with reported(path):
-            fd = _made(root.descriptor(path), folders, make=make)
+        with translate_os_errors(path):
+            fd = self._open_dir(root.get_fd(path), parent, create=create)
         try:
-            check(fd, path)
-            yield Place(fd, name)
+            reject_kernel_files(fd, path)
+            yield DirTarget(fd, name)
         finally:
             os.close(fd)
 
-    def read(self, path: str, most_bytes: int, *, links: bool = True) -> bytes:
-        """Return what is in the file at `path`, reached without any link if that is wanted.
+    def read(self, path: str, max_bytes: int, *, follow_links: bool = True) -> bytes:
+        """Return the content of the file at `path`.
 
         Raises:
-            SecurityError: it lies outside, or is no ordinary file.
-            NotFoundError: there is no such file.
-            InputOutputError: it cannot be read, or is too large.
+            SecurityError: the path is outside the roots, or is not a regular file.
+            NotFoundError: the file does not exist.
+            InputOutputError: the file cannot be read, or is larger than `max_bytes`.
         """
-        with self.opened(path, links=links) as fd:
-            found = os.fstat(fd)
-            if stat.S_ISDIR(found.st_mode):
+        with self.open(path, follow_links=follow_links) as fd:
+            info = os.fstat(fd)
+            if stat.S_ISDIR(info.st_mode):
                 raise InputOutputError(f"{path} is a folder. `list_files` shows what is in it.")
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(info.st_mode):
                 raise SecurityError(f"{path} is no ordinary file.")
-            if found.st_size > most_bytes:
-                raise InputOutputError(f"{path} is larger than {most_bytes:,} bytes.")
-            with reported(path):
-                return _all_of(fd, most_bytes)
+            if info.st_size > max_bytes:
+                raise InputOutputError(f"{path} is larger than {max_bytes:,} bytes.")
+            with translate_os_errors(path):
+                return _read_up_to(fd, max_bytes)
 
-    def shown(self, path: str) -> str:
-        """Return a path as callers may see it: relative to its root.
+    def relativize(self, path: str) -> str:
+        """Return the path relative to its root, as shown to callers.
 
         Raises:
-            SecurityError: it lies outside.
+            SecurityError: the path is outside the roots.
         """
-        return self._located(path)[1]
+        return self._locate(path)[1]
 
-    def holds(self, path: str, around: str = ".") -> bool:
-        """Tell whether a path, seen from the folder `around`, leads beneath a root as links lie."""
+    def contains(self, path: str, base: str = ".") -> bool:
+        """Return whether `path`, relative to `base`, is beneath a root after resolving symlinks."""
         try:
-            root, folder = self._located(around)
-            whole = str(root.path / folder / path)
-            self._located(whole)
-            self._located(os.path.realpath(whole))
+            root, relative = self._locate(base)
+            absolute = str(root.path / relative / path)
+            self._locate(absolute)
+            self._locate(os.path.realpath(absolute))
         except (SecurityError, OSError, ValueError):
             return False
         return True
 
-    def _located(self, path: str) -> tuple[_Root, str]:
-        """Return the root that a path is beneath, and the rest of it, by its spelling alone."""
+    def _locate(self, path: str) -> tuple[_Root, str]:
+        """Return the root that contains the path, and the path relative to it.
+
+        This is purely lexical and does not access the file system.
+        """
         if "\0" in path or not path:
             raise SecurityError("A path has no NUL in it, and is not empty.")
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
             raise SecurityError("A path is written in characters.") from None
-        if path.count("/") > _DEEPEST:
+        if path.count("/") > _MAX_PATH_DEPTH:
             raise SecurityError("A path is not as deep as that.")
         for root in self.roots:
-            plain = os.path.normpath(root.path / path)
-            relative = os.path.relpath(plain, root.path)
+            normalized = os.path.normpath(root.path / path)
+            relative = os.path.relpath(normalized, root.path)
             if relative != os.pardir and not relative.startswith(os.pardir + os.sep):
                 return root, relative
-        outside = f"{path} lies outside the allowed folders."
-        raise SecurityError(outside if self.roots else self.why_none)
+        message = f"{path} lies outside the allowed folders."
+        raise SecurityError(message if self.roots else self.empty_message)
+
+    def _open_dir(self, root_fd: int, relative: str, *, create: bool) -> int:
+        """Open the directory `relative` beneath a root, creating missing parts if `create`."""
+        try:
+            return self._open_beneath(root_fd, relative or ".", _DIR_FLAGS, follow_links=False)
+        except FileNotFoundError:
+            if not create:
+                raise
+        parent, name = os.path.split(relative)
+        parent_fd = self._open_dir(root_fd, parent, create=True)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=parent_fd)
+            return os.open(name, _DIR_FLAGS | os.O_NOFOLLOW, dir_fd=parent_fd)
+        finally:
+            os.close(parent_fd)
+
+    def _open_beneath(self, root_fd: int, relative: str, flags: int, *, follow_links: bool) -> int:
+        if _LINUX and self.use_openat2:
+            from junto.security import openat2  # deferred: loads ctypes
+
+            for _ in range(_MAX_OPEN_ATTEMPTS):
+                try:
+                    return openat2.open_beneath(root_fd, relative, flags, follow_links=follow_links)
+                except OSError as error:
+                    if error.errno in (errno.ENOSYS, errno.EPERM):
+                        break
+                    if error.errno != errno.EAGAIN:  # EAGAIN: a concurrent rename, so retry
+                        raise
+            else:
+                raise OSError(errno.EAGAIN, "it is being moved around")
+        return _open_stepwise(root_fd, relative, flags)
 
 
 @contextlib.contextmanager
-def reported(path: str) -> Iterator[None]:
-    """Say what went wrong in terms of the path as it was given, never of what lies elsewhere."""
+def translate_os_errors(path: str) -> Iterator[None]:
+    """Translate `OSError` to Junto's errors, which mention only the path as it was given."""
     try:
         yield
     except FileNotFoundError:
@@ -180,75 +221,41 @@ def reported(path: str) -> Iterator[None]:
     except PermissionError:
         raise PermissionDeniedError(f"{path} may not be opened by this server.") from None
     except OSError as error:
-        if error.errno in _LEADS_OUT:
+        if error.errno in _ESCAPE_ERRNOS:
             raise SecurityError(f"{path} leads out of the allowed folders.") from None
         raise InputOutputError(f"{path} cannot be used: {error.strerror}.") from None
 
 
-def check(fd: int, path: str) -> None:
-    """Refuse the kernel's own files, which are beneath a root only if that is the whole disk.
+def reject_kernel_files(fd: int, path: str) -> None:
+    """Reject files in /proc, /sys and /dev, which a root such as `/` would include.
 
     Raises:
-        SecurityError: it is one of them.
+        SecurityError: the descriptor refers to such a file.
     """
     if not _LINUX:
         return
     actual = Path(f"/proc/self/fd/{fd}").readlink()
-    if any(actual.is_relative_to(never) for never in _NEVER):
+    if any(actual.is_relative_to(directory) for directory in _FORBIDDEN_DIRS):
         raise SecurityError(f"{path} is no file of yours.")
 
 
-def _all_of(fd: int, most_bytes: int) -> bytes:
-    pieces, left = [], most_bytes
-    while left and (piece := os.read(fd, min(left, 1 << 20))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
+def _read_up_to(fd: int, max_bytes: int) -> bytes:
+    chunks, remaining = [], max_bytes
+    while remaining and (chunk := os.read(fd, min(remaining, 1 << 20))):
+        chunks.append(chunk)
+        remaining -= len(chunk)
+    return b"".join(chunks)
 
 
-def _made(directory: int, folders: str, *, make: bool) -> int:
-    """Return the folder `folders` beneath `directory`, after making what is missing of it."""
+def _open_stepwise(root_fd: int, relative: str, flags: int) -> int:
+    """Open a path component by component without following any symlink."""
+    *directories, name = Path(relative).parts or (".",)
+    dir_fd = os.dup(root_fd)
     try:
-        return _beneath(directory, folders or ".", _FOLDER, links=False)
-    except FileNotFoundError:
-        if not make:
-            raise
-    around, name = os.path.split(folders)
-    held = _made(directory, around, make=True)
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, 0o755, dir_fd=held)
-        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=held)
+        for directory in directories:
+            child_fd = os.open(directory, _DIR_FLAGS | os.O_NOFOLLOW, dir_fd=dir_fd)
+            os.close(dir_fd)
+            dir_fd = child_fd
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=dir_fd)
     finally:
-        os.close(held)
-
-
-def _beneath(directory: int, relative: str, flags: int, *, links: bool) -> int:
-    if _LINUX:
-        from junto.security import openat2  # for those who open a file
-
-        for _ in range(_TRIES):
-            try:
-                return openat2.opened(directory, relative, flags, links=links)
-            except OSError as error:
-                if error.errno in (errno.ENOSYS, errno.EPERM):
-                    break
-                if error.errno != errno.EAGAIN:  # something was moved while the kernel walked
-                    raise
-        else:
-            raise OSError(errno.EAGAIN, "it is being moved around")
-    return _walked(directory, relative, flags)
-
-
-def _walked(directory: int, relative: str, flags: int) -> int:
-    """Open one step after the other, and follow no link at all."""
-    *folders, name = Path(relative).parts or (".",)
-    held = os.dup(directory)
-    try:
-        for folder in folders:
-            deeper = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=held)
-            os.close(held)
-            held = deeper
-        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=held)
-    finally:
-        os.close(held)
+        os.close(dir_fd)

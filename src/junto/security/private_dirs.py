@@ -1,4 +1,4 @@
-"""Folders that are nobody else's to look into."""
+"""Directories that only their owner can access."""
 
 import os
 import stat
@@ -7,33 +7,33 @@ from pathlib import Path
 from junto.domain.errors import InputOutputError, SecurityError
 
 
-def made_privately(path: Path) -> None:
-    """Make the folder at `path` and those around it that are missing, all for their owner alone.
+def make_private_dirs(path: Path) -> None:
+    """Create the directory at `path` and its missing parents, all with mode 0700.
 
     Raises:
-        OSError: that cannot be.
+        OSError: a directory cannot be created.
     """
-    for folder in (*reversed(path.parents), path):
-        # Asking for all of them at once would leave the outer ones to the mask of the process.
-        if not folder.exists():
-            folder.mkdir(mode=0o700, exist_ok=True)
+    for directory in (*reversed(path.parents), path):
+        # `mkdir(parents=True)` would create the parents with the default mode.
+        if not directory.exists():
+            directory.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
 
 
-def private_folder(path: Path) -> Path:
-    """Make the folder at `path`, if it is not there, and return it.
+def ensure_private_dir(path: Path) -> Path:
+    """Create the directory at `path` if it does not exist, and return it.
 
-    Somebody else may have made it first, to read along or to plant something; then it is not used.
+    Another user may have created it first, to read or plant files; such a directory is not used.
 
     Raises:
-        SecurityError: the folder is somebody else's, or open to others.
-        InputOutputError: it cannot be made.
+        SecurityError: the directory belongs to another user, or others can access it.
+        InputOutputError: the directory cannot be created.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        info = path.lstat()
     except OSError as error:
         raise InputOutputError(f"{path} cannot be made: {error.strerror}.") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
         raise SecurityError(f"{path} is open to others, so it is not used. Remove it.")
     return path

@@ -1,8 +1,8 @@
-"""Recognising instructions to a model in what should be data; a sieve with holes, not a wall."""
+"""Heuristic detection of prompt injection in data; it cannot catch everything."""
 
 import re
 
-_SHAPES = re.compile(
+_INJECTION_PATTERN = re.compile(
     r"""
       (?:ignore|disregard|forget|override)\s{1,5}(?:\w{1,12}\s{1,5}){0,3}
         (?:previous|prior|above|earlier|preceding|system)\s{1,5}
@@ -18,10 +18,10 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
-_SHOWN = 80
+_MAX_EXCERPT_CHARS = 80
 
 
-def instruction_in(text: str) -> str | None:
-    """Return the first piece of a text that reads like an order to a model."""
-    found = _SHAPES.search(text)
-    return found[0][:_SHOWN] if found else None
+def find_injection(text: str) -> str | None:
+    """Return the first excerpt that looks like an instruction to a model, or None."""
+    match = _INJECTION_PATTERN.search(text)
+    return match[0][:_MAX_EXCERPT_CHARS] if match else None

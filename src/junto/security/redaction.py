@@ -1,4 +1,7 @@
-"""Recognising secrets by name and by value, and taking them out of text."""
+"""Recognise secrets and personal data, and remove them from text.
+
+Secrets are recognised by the name of a field and by the format of its value.
+"""
 
 import base64
 import json
@@ -10,26 +13,28 @@ from urllib.parse import quote
 
 REDACTED = "[redacted]"
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# A word of a name that ends in one of these tells: PGPASSWORD, githubToken, CLIENT_SECRETS, DBPASS.
-_TELLING = re.compile(
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# Endings of words in secret names: PGPASSWORD, githubToken, CLIENT_SECRETS, DBPASS.
+_SECRET_WORD = re.compile(
     r"(?:password|passwd|passphrase|pass|pwd|pw|secret|token|credential|cred|key|jwt|dsn)s?$"
     r"|^(?:auth|authorization|cookies?|pat|otp)$"
 )
-# Words that only happen to end so; PWD and OLDPWD are folders.
-_INNOCENT_WORDS = frozenset(
+# Words that match by accident; PWD and OLDPWD are directories.
+_HARMLESS_WORDS = frozenset(
     {"oldpwd", "compass", "bypass", "monkey", "turkey", "hockey", "jockey", "donkey", "whiskey"}
 )
-# The name of a place, a number or a switch about secrets is none: TOKEN_ENDPOINT, SSH_AUTH_SOCK.
-_ABOUT = frozenset(
+# Names that end in these describe a location or an option: TOKEN_ENDPOINT, SSH_AUTH_SOCK.
+_NON_SECRET_SUFFIXES = frozenset(
     {"sock", "dir", "directory", "file", "path", "endpoint", "host", "port", "enabled", "mode"}
 )
-_COUNTS = frozenset({"max", "min", "budget", "limit", "count", "ttl", "timeout", "size", "tokens"})
-_SWITCH = re.compile(r"true|false|yes|no|on|off|", re.IGNORECASE)
-_NUMBER = re.compile(r"[\d.,_]{1,20}")
+_COUNT_WORDS = frozenset(
+    {"max", "min", "budget", "limit", "count", "ttl", "timeout", "size", "tokens"}
+)
+_BOOLEAN_VALUE = re.compile(r"true|false|yes|no|on|off|", re.IGNORECASE)
+_NUMBER_VALUE = re.compile(r"[\d.,_]{1,20}")
 
-# Every repetition has an end, so that no text, however made, takes more than linear time.
-_SHAPES = re.compile(
+# Every repetition is bounded, so that matching takes linear time on any input.
+_SECRET_PATTERN = re.compile(
     r"""
       (?P<pem>-----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----
         [^-]{0,20000}(?:-----END\ [A-Z ]{0,40}PRIVATE\ KEY-----)?)
@@ -58,90 +63,131 @@ _SHAPES = re.compile(
     re.VERBOSE,
 )
 
-_Flat = str | int | float | None
+# Shorter values are too likely to be part of an ordinary word.
+_MIN_SECRET_CHARS = 6
 
-# A shorter value is too likely to be part of an ordinary word.
-_SHORTEST_KNOWN = 6
+_PII_PATTERN = re.compile(
+    r"""
+      (?P<mail>\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b)
+    | (?P<iban>\b[A-Z]{2}\d{2}(?:\ ?[A-Z0-9]{4}){3,7}(?:\ ?[A-Z0-9]{1,3})?\b)
+    | (?P<social>\b\d{3}-\d{2}-\d{4}\b)
+    | (?P<card>\b\d(?:[\ -]?\d){12,18}\b)
+    | (?P<phone>(?<![\w.])\+\d{1,3}[\ .-]?(?:\(?\d{1,4}\)?[\ .-]?){2,4}\d{2,4}\b)
+    """,
+    re.VERBOSE,
+)
+_PII_LABELS = {
+    "mail": "[e-mail]",
+    "iban": "[account]",
+    "social": "[number]",
+    "card": "[card]",
+    "phone": "[phone]",
+}
+_LUHN_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+
+_Scalar = str | int | float | None
 
 
 @lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
-    """Tell whether a variable, header or field of this name usually holds a secret."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    whole = "".join(words)
-    if not words or words[-1] in _ABOUT or whole in ("pwd", "oldpwd"):
+    """Return whether a variable, header or field with this name usually holds a secret."""
+    words = [word.lower() for word in _NAME_WORD.findall(name)]
+    joined = "".join(words)
+    if not words or words[-1] in _NON_SECRET_SUFFIXES or joined in ("pwd", "oldpwd"):
         return False
     return (
-        any(_TELLING.search(word) and word not in _INNOCENT_WORDS for word in words)
-        or bool(len(words) > 1 and _TELLING.search("".join(words[-2:])))
-        or whole.endswith(("password", "secret", "token"))
+        any(_SECRET_WORD.search(word) and word not in _HARMLESS_WORDS for word in words)
+        or bool(len(words) > 1 and _SECRET_WORD.search("".join(words[-2:])))
+        or joined.endswith(("password", "secret", "token"))
     )
 
 
 def _is_harmless(name: str, value: str) -> bool:
-    """Tell whether a value is so plain that its name does not matter: a switch, or a count."""
-    if _SWITCH.fullmatch(value):
+    """Return whether a value cannot be a secret despite its name: a boolean or a count."""
+    if _BOOLEAN_VALUE.fullmatch(value):
         return True
-    counts = not _COUNTS.isdisjoint(word.lower() for word in _WORD.findall(name))
-    return counts and _NUMBER.fullmatch(value) is not None
+    is_count = not _COUNT_WORDS.isdisjoint(word.lower() for word in _NAME_WORD.findall(name))
+    return is_count and _NUMBER_VALUE.fullmatch(value) is not None
 
 
 class Redactor:
-    """Takes secrets out of text: the known ones wherever they stand, others by their shape."""
+    """A filter that removes secrets: known values in any encoding, others by their format."""
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
+    def __init__(self, known_secrets: Iterable[str] = ()) -> None:
         spellings = {
             spelling
-            for secret in known
-            if len(secret) >= _SHORTEST_KNOWN
-            for spelling in _spellings(secret)
+            for secret in known_secrets
+            if len(secret) >= _MIN_SECRET_CHARS
+            for spelling in _list_spellings(secret)
         }
         longest_first = sorted(spellings, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._known_pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
-    def text(self, text: str) -> str:
-        """Return `text` without secrets."""
-        return _SHAPES.sub(_keep_label, self._known.sub(REDACTED, text))
+    def redact_text(self, text: str) -> str:
+        """Return `text` with secrets replaced."""
+        return _SECRET_PATTERN.sub(_keep_label, self._known_pattern.sub(REDACTED, text))
 
     def is_secret(self, name: str, value: str) -> bool:
-        """Tell whether the variable `name` with this value must not be shown."""
+        """Return whether the variable `name` with this value must not be shown."""
         if is_secret_name(name) and not _is_harmless(name, value):
             return True
-        return self.text(value) != value
+        return self.redact_text(value) != value
 
-    def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `facts` without secrets, judged by their names and by their values."""
-        # Most lines are flat and hold none; one look at the whole of such a line tells.
-        if all(isinstance(value, _Flat) for value in facts.values()):
-            whole = "\n".join(map(str, facts.values()))
-            if not any(map(is_secret_name, facts)) and self.text(whole) == whole:
-                return dict(facts)
-        return {name: self._fact(name, value) for name, value in facts.items()}
+    def redact_fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `fields` with secrets replaced, recognised by their names and values."""
+        # Fast path: most log lines are flat and contain no secret, so one search is enough.
+        if all(isinstance(value, _Scalar) for value in fields.values()):
+            joined = "\n".join(map(str, fields.values()))
+            if not any(map(is_secret_name, fields)) and self.redact_text(joined) == joined:
+                return dict(fields)
+        return {name: self._redact_field(name, value) for name, value in fields.items()}
 
-    def anonymous(self, value: Any) -> Any:
-        """Return a value without secrets, whatever its name is."""
-        return self._fact("", value)
+    def redact_value(self, value: Any) -> Any:
+        """Return a value with secrets replaced, recognised by their format only."""
+        return self._redact_field("", value)
 
-    def _fact(self, name: str, value: Any) -> Any:
-        if not isinstance(value, str) and isinstance(value, _Flat):
+    def _redact_field(self, name: str, value: Any) -> Any:
+        if not isinstance(value, str) and isinstance(value, _Scalar):
             return value
         if is_secret_name(name) and not _is_harmless(name, str(value)):
             return REDACTED
         if isinstance(value, Mapping):
-            return {self.text(str(key)): self._fact(str(key), v) for key, v in value.items()}
+            return {
+                self.redact_text(str(key)): self._redact_field(str(key), item)
+                for key, item in value.items()
+            }
         if isinstance(value, list | tuple | set | frozenset):
-            return [self._fact("", item) for item in value]
-        return self.text(value if isinstance(value, str) else repr(value))
+            return [self._redact_field("", item) for item in value]
+        return self.redact_text(value if isinstance(value, str) else repr(value))
 
 
-def _spellings(secret: str) -> set[str]:
-    """Return the forms in which a secret may turn up: plain, in a URL, in a header, in quotes."""
+def _list_spellings(secret: str) -> set[str]:
+    """Return the encodings in which a secret may appear: plain, URL, base64, escaped."""
     encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
     quoted = {repr(secret)[1:-1], json.dumps(secret)[1:-1]}
     return {secret, quote(secret, safe=""), encoded} | quoted
 
 
 def _keep_label(match: re.Match[str]) -> str:
-    kept = ("scheme", "url", "hook", "signed", "named")
-    label = next(filter(None, map(match.group, kept)), "")
+    label_groups = ("scheme", "url", "hook", "signed", "named")
+    label = next(filter(None, map(match.group, label_groups)), "")
     return label + REDACTED
+
+
+def redact_pii(text: str) -> str:
+    """Return `text` with e-mail addresses, phone, account and card numbers replaced by labels."""
+    return _PII_PATTERN.sub(_replace_pii, text)
+
+
+def _replace_pii(match: re.Match[str]) -> str:
+    kind = str(match.lastgroup)
+    if kind == "card" and not _is_card_number(match[0]):
+        return match[0]
+    return _PII_LABELS[kind]
+
+
+def _is_card_number(text: str) -> bool:
+    """Return whether the digits pass the Luhn check."""
+    digits = [int(char) for char in reversed(text) if char.isdigit()]
+    total = sum(_LUHN_DOUBLED[digit] if index % 2 else digit for index, digit in enumerate(digits))
+    return total % 10 == 0

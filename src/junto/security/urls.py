@@ -1,35 +1,72 @@
-"""Which web addresses may be asked for, before anybody looks up their names."""
+"""Check which URLs and IP addresses may be requested, to prevent SSRF."""
 
-from collections.abc import Sequence
+import ipaddress
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 import yarl
 
 from junto.domain.errors import SecurityError
-from junto.security.addresses import is_public
 
-_MOST_CHARACTERS = 8000
-WEB = ("https", "http")
+# Returns whether an IP address may be connected to.
+AddressPolicy = Callable[[str], bool]
+
+_MAX_URL_CHARS = 8000
+WEB_SCHEMES = ("https", "http")
+# Carrier-grade NAT, cloud metadata endpoints, and ranges that embed another (IPv4) address.
+_BLOCKED_NETWORKS = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "100.64.0.0/10",
+        "168.63.129.16/32",
+        "192.0.0.0/24",
+        "192.88.99.0/24",
+        "64:ff9b::/96",
+        "64:ff9b:1::/48",
+        "::ffff:0:0/96",
+        "::/96",
+        "2001::/32",
+        "2002::/16",
+    )
+)
 
 
-def check_url(url: str, schemes: Sequence[str] = WEB) -> None:
-    """Let only public web addresses pass; those by name are checked again once looked up.
+def is_public_address(address: str) -> bool:
+    """Return whether an IP address is globally reachable and not in a blocked range."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if any(parsed in network for network in _BLOCKED_NETWORKS if network.version == parsed.version):
+        return False
+    return parsed.is_global and not (parsed.is_multicast or parsed.is_reserved)
+
+
+def check_url(
+    url: str,
+    schemes: Sequence[str] = WEB_SCHEMES,
+    *,
+    address_policy: AddressPolicy = is_public_address,
+) -> None:
+    """Accept only URLs of public web hosts.
+
+    Host names are not resolved here; their addresses are checked when connecting.
 
     Raises:
-        SecurityError: it is none, or spelled in a way that could be understood in two.
+        SecurityError: the URL is not public, or is spelled ambiguously.
     """
-    if len(url) > _MOST_CHARACTERS or any(ord(character) <= ord(" ") for character in url):
+    if len(url) > _MAX_URL_CHARS or any(ord(char) <= ord(" ") for char in url):
         raise SecurityError("A web address is short, and has no blanks in it.")
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
-        # As the connection will understand it: some dots of other alphabets are dots to it, too.
-        meant = yarl.URL(url).host or ""
+        # The host as the HTTP client parses it, which also treats some Unicode dots as dots.
+        client_host = yarl.URL(url).host or ""
     except ValueError:
         raise SecurityError("That is no web address.") from None
-    if not host.isascii() or host != meant.lower() or "\\" in parts.netloc:
+    if not host.isascii() or host != client_host.lower() or "\\" in parts.netloc:
         raise SecurityError("A web address is written in plain letters.")
     if parts.scheme not in schemes or not host or "@" in parts.netloc:
         raise SecurityError(f"A web address begins with {schemes[0]}:// and names no user.")
-    if (":" in host or host.replace(".", "").isdigit()) and not is_public(host):
+    if (":" in host or host.replace(".", "").isdigit()) and not address_policy(host):
         raise SecurityError(f"{host} is not on the public web.")

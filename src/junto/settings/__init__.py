@@ -1,6 +1,6 @@
-"""Every setting in one typed tree: the only reader of environment and files."""
+"""Typed settings, and the only code that reads environment variables and config files."""
 
-from junto.settings.loading import Loaded, load
-from junto.settings.tree import Settings
+from junto.settings.loader import LoadedSettings, load_settings
+from junto.settings.schema import Settings
 
-__all__ = ["Loaded", "Settings", "load"]
+__all__ = ["LoadedSettings", "Settings", "load_settings"]

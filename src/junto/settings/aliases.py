@@ -1,50 +1,51 @@
-"""The names that earlier systems gave to the same settings."""
+"""Environment variables and config keys of other servers that map to Junto's settings."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from junto.provider_specs.registry import PROVIDER_SPECS
 
-def _milliseconds(value: str) -> float:
+
+def _parse_milliseconds(value: str) -> float:
     return float(value) / 1000
 
 
-def _truth(value: str) -> bool:
-    answers = {"true": True, "1": True, "yes": True, "on": True}
-    answers |= {"false": False, "0": False, "no": False, "off": False}
-    return answers[value.strip().lower()]
+def _parse_bool(value: str) -> bool:
+    values = {"true": True, "1": True, "yes": True, "on": True}
+    values |= {"false": False, "0": False, "no": False, "off": False}
+    return values[value.strip().lower()]
 
 
-def _output_if_disabled(value: str) -> str | None:
-    return "none" if _truth(value) else None
+def _parse_disable_logging(value: str) -> str | None:
+    return "none" if _parse_bool(value) else None
 
 
-def _output_if_stderr(value: str) -> str:
-    return "stderr" if _truth(value) else "files"
+def _parse_log_to_stderr(value: str) -> str:
+    return "stderr" if _parse_bool(value) else "files"
 
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """An old variable, the setting it stands for, and how its value is read."""
+    """An environment variable of another server, its setting path and its value parser."""
 
     variable: str
     path: str
-    read: Callable[[str], Any] = str
-    takes: str | None = None
+    parse: Callable[[str], Any] = str
+    accepts: str | None = None
 
 
-_BOOLEAN = "true or false"
+_ACCEPTS_BOOLEAN = "true or false"
 
-# Where two names stand for one setting, the earlier line wins.
+# If two variables map to the same setting, the first one listed wins.
 ALIASES: tuple[Alias, ...] = (
-    # Keys, under the names that each provider's own tools use.
-    Alias("ANTHROPIC_API_KEY", "providers.anthropic.api_key"),
-    Alias("ANTHROPIC_BASE_URL", "providers.anthropic.base_url"),
-    Alias("OPENAI_API_KEY", "providers.openai.api_key"),
-    Alias("OPENAI_BASE_URL", "providers.openai.base_url"),
-    Alias("GEMINI_API_KEY", "providers.gemini.api_key"),
-    Alias("OPENROUTER_API_KEY", "providers.openrouter.api_key"),
+    # Standard variables of the providers' own SDKs.
+    *(
+        Alias(variable, f"providers.{spec.name}.{option}")
+        for spec in PROVIDER_SPECS.values()
+        for variable, option in spec.variables.items()
+    ),
     # claude-agent-mcp-server
     Alias("CLAUDE_MODEL", "default_model"),
     Alias("CLAUDE_MAX_TOKENS", "answers.max_tokens"),
@@ -53,8 +54,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias("CLAUDE_ENABLE_CONVERSATIONS", "conversations.enabled"),
     Alias("CLAUDE_SESSION_TIMEOUT", "conversations.retention"),
     Alias("CLAUDE_MAX_HISTORY", "conversations.max_history"),
-    Alias("CLAUDE_DISABLE_LOGGING", "logging.output", _output_if_disabled, _BOOLEAN),
-    Alias("CLAUDE_LOG_TO_STDERR", "logging.output", _output_if_stderr, _BOOLEAN),
+    Alias("CLAUDE_DISABLE_LOGGING", "logging.output", _parse_disable_logging, _ACCEPTS_BOOLEAN),
+    Alias("CLAUDE_LOG_TO_STDERR", "logging.output", _parse_log_to_stderr, _ACCEPTS_BOOLEAN),
     Alias("CLAUDE_LOG_DIR", "logging.directory"),
     # The claude_code_query tool
     Alias("CLAUDE_CODE_ENABLE", "agent.enabled"),
@@ -67,7 +68,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(
         "CLAUDE_CODE_MAX_EXECUTION_TIME",
         "agent.time_limit",
-        _milliseconds,
+        _parse_milliseconds,
         "a number of milliseconds",
     ),
     Alias("CLAUDE_CODE_ALLOWED_TOOLS", "agent.allowed_tools"),
@@ -86,22 +87,22 @@ ALIASES: tuple[Alias, ...] = (
     Alias("DATABASE_URL", "database.url"),
 )
 
-# Polybrain's single-model mode: only all three together mean anything, and then the models of
-# every file are ignored.
-POLYBRAIN_MODEL = ("POLYBRAIN_BASE_URL", "POLYBRAIN_API_KEY", "POLYBRAIN_MODEL_NAME")
+# Polybrain's single-model mode: takes effect only if all three are set, and then overrides the
+# models of every config file.
+POLYBRAIN_MODEL_VARIABLES = ("POLYBRAIN_BASE_URL", "POLYBRAIN_API_KEY", "POLYBRAIN_MODEL_NAME")
 POLYBRAIN_CONFIG_PATH = "POLYBRAIN_CONFIG_PATH"
 
-# The keys of ~/.polybrain.yaml that are not already ours.
-POLYBRAIN_KEYS = {
+# Keys of ~/.polybrain.yaml whose names differ from Junto's.
+POLYBRAIN_SETTING_PATHS = {
     "http_port": "http.port",
     "log_level": "logging.level",
     "truncate_limit": "conversations.truncate_limit",
 }
 
 
-def polybrain_model(environment: Mapping[str, str]) -> str | None:
-    """Return Polybrain's single model as a JSON list of one entry, if all of it is set."""
-    base_url, api_key, name = (environment.get(variable) for variable in POLYBRAIN_MODEL)
+def build_polybrain_model(environment: Mapping[str, str]) -> str | None:
+    """Return Polybrain's single model as a JSON list, or None unless all variables are set."""
+    base_url, api_key, name = (environment.get(variable) for variable in POLYBRAIN_MODEL_VARIABLES)
     if not (base_url and api_key and name):
         return None
     return json.dumps([{"id": name, "baseUrl": base_url, "apiKey": api_key}])

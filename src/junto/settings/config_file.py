@@ -1,4 +1,4 @@
-"""Reading a YAML file into settings by path, with `${VARIABLES}` filled in."""
+"""Read a YAML config file into values by setting path, expanding `${VARIABLES}`."""
 
 import difflib
 import re
@@ -9,68 +9,68 @@ from typing import Any
 from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError
-from junto.settings.leaves import leaves
+from junto.settings.fields import collect_fields
 
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_MERGE = "tag:yaml.org,2002:merge"
-# What PyYAML lets through when a value is not what its tag says.
-_CHOKES = (ValueError, KeyError, AttributeError, TypeError, RecursionError)
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_VARIABLE_PATTERN = re.compile(r"\$\{([^}]*)\}")
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+# Errors that PyYAML does not wrap when a value does not match its tag.
+_YAML_VALUE_ERRORS = (ValueError, KeyError, AttributeError, TypeError, RecursionError)
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def read_file(
-    path: Path, environment: Mapping[str, str], renamed: Mapping[str, str] | None = None
+def read_config_file(
+    path: Path, environment: Mapping[str, str], key_aliases: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the settings in the file at `path`, by their paths in the tree.
+    """Return the values in the file at `path`, keyed by setting path.
 
-    Keys may be written in snake_case or camelCase; `renamed` translates foreign ones.
+    Keys may be in snake_case or camelCase; `key_aliases` maps other names to setting paths.
 
     Raises:
-        ConfigurationError: the file cannot be read, has a key that means nothing here, or names
-            a variable that is not set.
+        ConfigurationError: the file cannot be read, has an unknown key, or refers to a variable
+            that is not set.
     """
-    document = _parsed(path)
+    document = _parse_yaml(path)
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path}: it should hold settings such as `http:`, one per line.")
     values: dict[str, Any] = {}
-    for key, value in _flat(document, "", path, renamed or {}):
+    for key, value in _flatten(document, "", path, key_aliases or {}):
         if key in values:
             raise ConfigurationError(f"{path}: {key}: it stands here twice, in two spellings.")
         try:
-            values[key] = _filled(value, environment, f"{path}: {key}")
+            values[key] = _expand_variables(value, environment, f"{path}: {key}")
         except RecursionError:
             raise ConfigurationError(f"{path}: {key}: it contains itself.") from None
     return values
 
 
-def _parsed(path: Path) -> Any:
-    import yaml  # most starts have no file and need no parser
+def _parse_yaml(path: Path) -> Any:
+    import yaml  # deferred: most starts have no config file
 
     try:
-        document = yaml.load(path.read_text("utf-8"), _strict_loader())  # noqa: S506 - a safe one
+        document = yaml.load(path.read_text("utf-8"), _build_strict_loader())  # noqa: S506 - a SafeLoader
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not UTF-8 text.") from error
-    except (yaml.YAMLError, *_CHOKES) as error:
+    except (yaml.YAMLError, *_YAML_VALUE_ERRORS) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
+        location = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "it"
         problem = getattr(error, "problem", None) or "not valid YAML"
-        raise ConfigurationError(f"{path}: {where}: {problem}.") from error
+        raise ConfigurationError(f"{path}: {location}: {problem}.") from error
     return {} if document is None else document
 
 
-def _strict_loader() -> Any:
+def _build_strict_loader() -> Any:
     import yaml
 
-    class Strict(yaml.SafeLoader):
-        """Refuses a key that stands twice, which YAML otherwise takes without a word."""
+    class StrictLoader(yaml.SafeLoader):
+        """A SafeLoader that rejects duplicate keys, which PyYAML accepts silently."""
 
         @override
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             seen = set()
             for key, _ in node.value:
-                if key.tag != _MERGE and key.value in seen:
+                if key.tag != _MERGE_TAG and key.value in seen:
                     raise yaml.MarkedYAMLError(
                         problem=f"{key.value} stands here twice", problem_mark=key.start_mark
                     )
@@ -78,47 +78,49 @@ def _strict_loader() -> Any:
                     seen.add(key.value)
             return super().construct_mapping(node, deep)
 
-    return Strict
+    return StrictLoader
 
 
-def _flat(
-    node: Mapping[Any, Any], prefix: str, path: Path, renamed: Mapping[str, str]
+def _flatten(
+    node: Mapping[Any, Any], prefix: str, path: Path, key_aliases: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
-    known = leaves()
-    for raw, value in node.items():
-        key = prefix + _HUMP.sub("_", str(raw)).lower()
-        key = renamed.get(key, key)
+    known = collect_fields()
+    for raw_key, value in node.items():
+        key = prefix + _CAMEL_CASE_BOUNDARY.sub("_", str(raw_key)).lower()
+        key = key_aliases.get(key, key)
         if key in known:
             if value is not None:
                 yield key, value
-        elif any(leaf.startswith(f"{key}.") for leaf in known):
+        elif any(each.startswith(f"{key}.") for each in known):
             if not isinstance(value, dict | None):
                 raise ConfigurationError(f"{path}: {key}: it should hold settings of its own.")
-            yield from _flat(value or {}, f"{key}.", path, renamed)
+            yield from _flatten(value or {}, f"{key}.", path, key_aliases)
         else:
-            raise ConfigurationError(f"{path}: {key}: there is no such setting.{_guess(key)}")
+            raise ConfigurationError(f"{path}: {key}: there is no such setting.{_suggest(key)}")
 
 
-def _guess(key: str) -> str:
-    near = difflib.get_close_matches(key, leaves(), n=1)
-    return f" Did you mean {near[0]}?" if near else " `junto config show` lists them all."
+def _suggest(key: str) -> str:
+    matches = difflib.get_close_matches(key, collect_fields(), n=1)
+    return f" Did you mean {matches[0]}?" if matches else " `junto config show` lists them all."
 
 
-def _filled(value: Any, environment: Mapping[str, str], where: str) -> Any:
-    # Values are filled in after parsing, so that a variable's content can never become YAML.
+def _expand_variables(value: Any, environment: Mapping[str, str], location: str) -> Any:
+    # Expanded after parsing, so that a variable's value is never interpreted as YAML.
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda match: _variable(match[1], environment, where), value)
+        return _VARIABLE_PATTERN.sub(
+            lambda match: _look_up_variable(match[1], environment, location), value
+        )
     if isinstance(value, list):
-        return [_filled(item, environment, where) for item in value]
+        return [_expand_variables(item, environment, location) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(item, environment, where) for key, item in value.items()}
+        return {key: _expand_variables(item, environment, location) for key, item in value.items()}
     return value
 
 
-def _variable(name: str, environment: Mapping[str, str], where: str) -> str:
+def _look_up_variable(name: str, environment: Mapping[str, str], location: str) -> str:
     try:
         return environment[name]
     except KeyError:
         raise ConfigurationError(
-            f"{where}: the variable {name} is not set. Set it, or take ${{{name}}} out."
+            f"{location}: the variable {name} is not set. Set it, or take ${{{name}}} out."
         ) from None

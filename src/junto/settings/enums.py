@@ -1,10 +1,10 @@
-"""The words among which a setting, or a caller, chooses."""
+"""Enumerations used by settings and tool arguments."""
 
 from enum import StrEnum
 
 
 class LogOutput(StrEnum):
-    """Where log lines go."""
+    """Where log lines are written."""
 
     STDERR = "stderr"
     FILES = "files"
@@ -13,7 +13,7 @@ class LogOutput(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """How much is logged."""
+    """The minimum level of logged events."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -26,19 +26,24 @@ class ContextPolicy(StrEnum):
 
     LAST_N = "last_n"
     HEAD_TAIL = "head_tail"
-    TOKEN_BUDGET = "token_budget"  # noqa: S105 - a policy's name
+    TOKEN_BUDGET = "token_budget"  # noqa: S105 - a policy name
 
 
-class Reach(StrEnum):
-    """How much of this machine clients may use."""
+class ToolAccess(StrEnum):
+    """How much of this machine clients may access, in ascending order."""
 
     NONE = "none"
     READ = "read"
     ALL = "all"
 
+    def includes(self, other: "ToolAccess") -> bool:
+        """Return whether who has this access may use what needs `other`."""
+        levels = list(ToolAccess)
+        return levels.index(self) >= levels.index(other)
 
-class Trust(StrEnum):
-    """How far a source is trusted: what ranks higher, lower, or is not shown at all."""
+
+class SourceTrust(StrEnum):
+    """How much a source is trusted: ranks its results higher or lower, or hides them."""
 
     HIGH = "high"
     NORMAL = "normal"
@@ -47,7 +52,7 @@ class Trust(StrEnum):
 
 
 class PermissionMode(StrEnum):
-    """How far a coding agent may go without asking."""
+    """What a coding agent may do without asking for permission."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
@@ -56,7 +61,7 @@ class PermissionMode(StrEnum):
 
 
 class AgentOption(StrEnum):
-    """What a call may want of a run, by the name that callers use."""
+    """An option that a call may set for an agent run, named as in the tool's arguments."""
 
     CWD = "cwd"
     MAX_TURNS = "maxTurns"

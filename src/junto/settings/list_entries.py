@@ -1,4 +1,4 @@
-"""What an operator writes down in lists: models, commands, servers."""
+"""Schemas for the entries of list settings: models, commands and MCP servers."""
 
 from typing import Any, Self
 
@@ -6,24 +6,24 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
 
 from junto.domain.models import ReasoningStyle
-from junto.security.commands import Words
-from junto.settings.kinds import Dollars, Duration, Folder, Names
+from junto.security.commands import PositionalKind
+from junto.settings.types import Dollars, Duration, NameList, UserPath
 
 
 class Section(BaseModel):
     """A branch of the tree: fixed once read, and strict about names."""
 
-    # Values stay out of pydantic's messages: one of them may be a secret. The validators of the
-    # branches are built once, as part of the root's, which halves the time this module takes.
+    # Input values are hidden from pydantic's messages because they may be secrets. Validators are
+    # built once, as part of the root model's, which halves the import time of this module.
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
     )
 
 
-def branch(description: str | None = None) -> Any:
-    """Return the default of a branch: whatever stands in it by default.
+def section_field(description: str | None = None) -> Any:
+    """Return a field whose value is a section, by default with all its defaults.
 
-    An instance would have to be validated where it is written, with a validator of its own.
+    The default is a dict, not an instance: an instance would need its own validator at import time.
     """
     return Field(default_factory=dict, validate_default=True, description=description)
 
@@ -45,7 +45,7 @@ class CapabilityEntry(Section):
     images: bool | None = None
     documents: bool | None = None
     tools: bool | None = None
-    # Pydantic has a method of this name, long deprecated.
+    # Not named `schema`: pydantic has a deprecated method of that name.
     json_schema: bool | None = Field(None, alias="schema")
     temperature: bool | None = None
     reasoning: ReasoningStyle | None = None
@@ -69,7 +69,7 @@ class ModelEntry(Section):
     description: str | None = Field(None, description="what it is good for")
     context_window: int | None = Field(None, ge=1, description="how many tokens it can hold")
     price: PriceEntry | None = Field(None, description="what it costs, if not what is known")
-    capabilities: CapabilityEntry = branch("what it takes")
+    capabilities: CapabilityEntry = section_field("what it takes")
     fallback: tuple[str, ...] = Field((), description="models to ask when it cannot answer")
     requests_per_minute: int | None = Field(None, ge=1, description="instead of the limits'")
     tokens_per_minute: int | None = Field(None, ge=1, description="instead of the limits'")
@@ -81,10 +81,12 @@ class CommandEntry(Section):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     name: str = Field(min_length=1, description="what callers call it")
-    program: Folder | None = Field(None, description="where it lies, if not where programs do")
-    subcommands: Names = Field((), description="the words of which one must come first")
-    flags: Names = Field((), description="the flags it may be used with; `--depth=` takes a value")
-    words: Words = Field(Words.PATHS, description="what the other words may be")
+    program: UserPath | None = Field(None, description="where it lies, if not where programs do")
+    subcommands: NameList = Field((), description="the words of which one must come first")
+    flags: NameList = Field(
+        (), description="the flags it may be used with; `--depth=` takes a value"
+    )
+    words: PositionalKind = Field(PositionalKind.PATHS, description="what the other words may be")
     anything: bool = Field(default=False, description="whether it takes any argument at all")
     network: bool = Field(default=False, description="whether it may reach the network")
     writes: bool = Field(default=True, description="whether it may write beneath the roots")
@@ -105,13 +107,13 @@ class ServerEntry(Section):
     headers: dict[str, SecretStr] = Field(
         default_factory=dict, description="headers that it wants, such as a key"
     )
-    include: Names = Field((), description="the only tools to use; all if empty")
-    exclude: Names = Field((), description="tools to leave out")
+    include: NameList = Field((), description="the only tools to use; all if empty")
+    exclude: NameList = Field((), description="tools to leave out")
     connect: Duration = Field(10, gt=0, description="how long connecting may take")
     timeout: Duration = Field(60, gt=0, description="how long a call may take")
 
     @model_validator(mode="after")
-    def _reachable(self) -> Self:
+    def _check_transport(self) -> Self:
         if bool(self.command) == bool(self.url):
             raise ValueError("a server has either a command or a url")
         return self

@@ -1,4 +1,7 @@
-"""Joining flags, environment, old names, files and defaults into one tree that knows its origin."""
+"""Merge flags, environment variables, aliases, config files and defaults into `Settings`.
+
+The origin of each value is recorded, so that errors and `junto config show` can name its source.
+"""
 
 import contextlib
 import json
@@ -13,34 +16,37 @@ from pydantic_core import ErrorDetails
 from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError
-from junto.security.secrets import Redactor
+from junto.security.redaction import Redactor
 from junto.settings.aliases import (
     ALIASES,
     POLYBRAIN_CONFIG_PATH,
-    POLYBRAIN_KEYS,
-    POLYBRAIN_MODEL,
+    POLYBRAIN_MODEL_VARIABLES,
+    POLYBRAIN_SETTING_PATHS,
     Alias,
-    polybrain_model,
+    build_polybrain_model,
 )
-from junto.settings.files import read_file
-from junto.settings.leaves import leaves, takes
-from junto.settings.places import home_directory
-from junto.settings.tree import Settings
-from junto.settings.trust import Found, Unfilled
+from junto.settings.config_file import read_config_file
+from junto.settings.fields import collect_fields, describe_type
+from junto.settings.paths import find_home_dir
+from junto.settings.schema import Settings
+from junto.settings.workspace_trust import UnexpandedVariables, WorkspaceConfig
 
-Kind = Literal["flag", "environment", "alias", "file", "default"]
+OriginKind = Literal["flag", "environment", "alias", "file", "default"]
 
-# Flags whose names are not the last word of their setting's path.
-_FLAGS = {"logging.level": "--log-level"}
-# Variables that are ours but choose a file instead of setting a value.
-_NOT_SETTINGS = frozenset({"JUNTO_CONFIG"})
+# Flags whose name is not the last component of the setting's path.
+_FLAG_NAMES = {"logging.level": "--log-level"}
+# JUNTO_ variables that do not correspond to a setting.
+_NON_SETTING_VARIABLES = frozenset({"JUNTO_CONFIG"})
+_MAX_QUOTE_CHARS = 80
+
+_redactor = Redactor()
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """Where a value came from: `environment JUNTO_HTTP_PORT`, `file junto.yaml`, `default`."""
 
-    kind: Kind
+    kind: OriginKind
     name: str = ""
 
     @override
@@ -49,213 +55,232 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings, where each came from, and what was odd about the sources."""
+class LoadedSettings:
+    """The settings, the origin of each value, the files read, and warnings about the sources."""
 
     settings: Settings
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, SettingOrigin]
     files: tuple[Path, ...]
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class _SourcedValue:
     raw: Any
-    origin: Origin
+    origin: SettingOrigin
 
 
-_Layer = dict[str, _Value]
-
-_shapes = Redactor()
-_LONGEST_QUOTE = 80
+_Layer = dict[str, _SourcedValue]
 
 
-def load(
+@dataclass(frozen=True, slots=True)
+class _ConfigFile:
+    """A config file to read.
+
+    `is_polybrain` marks Polybrain's own file, `is_untrusted` one that was found in the working
+    directory rather than named by the user.
+    """
+
+    path: Path
+    is_polybrain: bool = False
+    is_untrusted: bool = False
+
+
+def load_settings(
     flags: Mapping[str, Any] | None = None,
     *,
     config: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    home: Path | None = None,
-    directory: Path | None = None,
-) -> Loaded:
+    home_dir: Path | None = None,
+    working_dir: Path | None = None,
+) -> LoadedSettings:
     """Read every source and return the settings.
 
-    `flags` maps paths in the tree to values; those that are None were not given.
+    `flags` maps setting paths to values; None means that the flag was not given.
 
     Raises:
-        ConfigurationError: a value is not what its setting takes; the message names its source.
+        ConfigurationError: a value is invalid for its setting; the message names the source.
     """
-    everything = os.environ if environment is None else environment
-    variables = {name: value for name, value in everything.items() if value}
-    files = tuple(_files(config, variables, home or home_directory(), directory or Path()))
-    layers = [_flags(flags or {}), _environment(variables), _aliases(variables)]
-    named = [_file(file, everything) for file in files if not file.found]
+    env = os.environ if environment is None else environment
+    variables = {name: value for name, value in env.items() if value}
+    files = tuple(
+        _find_config_files(config, variables, home_dir or find_home_dir(), working_dir or Path())
+    )
+    layers = [
+        _build_flag_layer(flags or {}),
+        _build_environment_layer(variables),
+        _build_alias_layer(variables),
+    ]
+    trusted_layers = [_build_file_layer(file, env) for file in files if not file.is_untrusted]
     for file in files:
-        if file.found:
-            elsewhere = frozenset(path for layer in (*layers, *named) for path in layer)
-            written = read_file(file.path, Unfilled())
-            Found(file.path, written, elsewhere, everything).check()
-            layers.append(_file(file, everything))
-    layers += named
+        if file.is_untrusted:
+            paths_set_elsewhere = frozenset(
+                path for layer in (*layers, *trusted_layers) for path in layer
+            )
+            values = read_config_file(file.path, UnexpandedVariables())
+            WorkspaceConfig(file.path, values, paths_set_elsewhere, env).check()
+            layers.append(_build_file_layer(file, env))
+    layers += trusted_layers
     chosen = {
         path: next(layer[path] for layer in layers if path in layer)
-        for path in leaves()
+        for path in collect_fields()
         if any(path in layer for layer in layers)
     }
-    return Loaded(
-        settings=_validated(chosen),
+    return LoadedSettings(
+        settings=_validate(chosen),
         origins={
-            path: chosen[path].origin if path in chosen else Origin("default") for path in leaves()
+            path: chosen[path].origin if path in chosen else SettingOrigin("default")
+            for path in collect_fields()
         },
         files=tuple(file.path for file in files),
-        warnings=tuple(_oddities(variables)),
+        warnings=tuple(_iter_warnings(variables)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file to read; `foreign` is one of Polybrain's, `found` one that nobody named."""
-
-    path: Path
-    foreign: bool = False
-    found: bool = False
-
-
-def _files(
-    config: Path | None, variables: Mapping[str, str], home: Path, directory: Path
-) -> Iterator[_File]:
-    """Yield the files to read, the strongest first."""
-    named = config or (Path(variables["JUNTO_CONFIG"]) if "JUNTO_CONFIG" in variables else None)
-    if named:
-        yield _File(_existing(named, "--config" if config else "JUNTO_CONFIG"))
+def _find_config_files(
+    config: Path | None, variables: Mapping[str, str], home_dir: Path, working_dir: Path
+) -> Iterator[_ConfigFile]:
+    """Yield the files to read, highest precedence first."""
+    explicit = config or (Path(variables["JUNTO_CONFIG"]) if "JUNTO_CONFIG" in variables else None)
+    if explicit:
+        yield _ConfigFile(_require_file(explicit, "--config" if config else "JUNTO_CONFIG"))
     else:
-        xdg = Path(variables.get("XDG_CONFIG_HOME", home / ".config"))
-        usual = (
-            _File(directory / "junto.yaml", found=True),
-            _File(xdg / "junto" / "config.yaml"),
+        config_home = Path(variables.get("XDG_CONFIG_HOME", home_dir / ".config"))
+        default_files = (
+            _ConfigFile(working_dir / "junto.yaml", is_untrusted=True),
+            _ConfigFile(config_home / "junto" / "config.yaml"),
         )
-        yield from (file for file in usual if _is_file(file.path))
+        yield from (file for file in default_files if _is_file(file.path))
     if POLYBRAIN_CONFIG_PATH in variables:
-        path = _existing(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH)
-        yield _File(path, foreign=True)
-    elif _is_file(home / ".polybrain.yaml"):
-        yield _File(home / ".polybrain.yaml", foreign=True)
+        path = _require_file(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH)
+        yield _ConfigFile(path, is_polybrain=True)
+    elif _is_file(home_dir / ".polybrain.yaml"):
+        yield _ConfigFile(home_dir / ".polybrain.yaml", is_polybrain=True)
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # not ours to look at, or no path at all
+    except (OSError, ValueError):  # not accessible, or not a valid path
         return False
 
 
-def _existing(path: Path, said_by: str) -> Path:
-    with contextlib.suppress(RuntimeError):  # there is no such user
+def _require_file(path: Path, source: str) -> Path:
+    with contextlib.suppress(RuntimeError):  # unknown user in `~user`
         path = path.expanduser()
     if not _is_file(path):
         raise ConfigurationError(
-            f"{said_by}={path}: there is no such file. `junto config init --path {path}` makes one."
+            f"{source}={path}: there is no such file. `junto config init --path {path}` makes one."
         )
     return path
 
 
-def _flags(flags: Mapping[str, Any]) -> _Layer:
+def _build_flag_layer(flags: Mapping[str, Any]) -> _Layer:
     return {
-        path: _Value(value, Origin("flag", _FLAGS.get(path, f"--{path.rpartition('.')[2]}")))
+        path: _SourcedValue(
+            value, SettingOrigin("flag", _FLAG_NAMES.get(path, f"--{path.rpartition('.')[2]}"))
+        )
         for path, value in flags.items()
         if value is not None
     }
 
 
-def _environment(variables: Mapping[str, str]) -> _Layer:
+def _build_environment_layer(variables: Mapping[str, str]) -> _Layer:
     return {
-        leaf.path: _Value(variables[leaf.variable], Origin("environment", leaf.variable))
-        for leaf in leaves().values()
-        if leaf.variable in variables
+        field.path: _SourcedValue(
+            variables[field.variable], SettingOrigin("environment", field.variable)
+        )
+        for field in collect_fields().values()
+        if field.variable in variables
     }
 
 
-def _aliases(variables: Mapping[str, str]) -> _Layer:
+def _build_alias_layer(variables: Mapping[str, str]) -> _Layer:
     layer: _Layer = {}
     for alias in ALIASES:
         if alias.variable in variables and alias.path not in layer:
-            value = _read(alias, variables[alias.variable])
+            value = _parse_alias(alias, variables[alias.variable])
             if value is not None:
-                layer[alias.path] = _Value(value, Origin("alias", alias.variable))
-    if (model := polybrain_model(variables)) is not None:
-        layer["models"] = _Value(model, Origin("alias", ", ".join(POLYBRAIN_MODEL)))
+                layer[alias.path] = _SourcedValue(value, SettingOrigin("alias", alias.variable))
+    if (model := build_polybrain_model(variables)) is not None:
+        layer["models"] = _SourcedValue(
+            model, SettingOrigin("alias", ", ".join(POLYBRAIN_MODEL_VARIABLES))
+        )
     return layer
 
 
-def _read(alias: Alias, value: str) -> Any:
+def _parse_alias(alias: Alias, value: str) -> Any:
     try:
-        return alias.read(value)
+        return alias.parse(value)
     except (ValueError, KeyError):
-        raise ConfigurationError(
-            f"{alias.variable}={_quoted(value)}: it takes {alias.takes or takes(alias.path)}."
-        ) from None
+        accepts = alias.accepts or describe_type(alias.path)
+        raise ConfigurationError(f"{alias.variable}={_quote(value)}: it takes {accepts}.") from None
 
 
-def _file(file: _File, variables: Mapping[str, str]) -> _Layer:
-    origin = Origin("file", str(file.path))
-    values = read_file(file.path, variables, POLYBRAIN_KEYS if file.foreign else None)
-    return {key: _Value(value, origin) for key, value in values.items()}
+def _build_file_layer(file: _ConfigFile, variables: Mapping[str, str]) -> _Layer:
+    origin = SettingOrigin("file", str(file.path))
+    values = read_config_file(
+        file.path, variables, POLYBRAIN_SETTING_PATHS if file.is_polybrain else None
+    )
+    return {key: _SourcedValue(value, origin) for key, value in values.items()}
 
 
-def _validated(chosen: _Layer) -> Settings:
+def _validate(chosen: _Layer) -> Settings:
     tree: dict[str, Any] = {}
     for path, value in chosen.items():
-        *branches, name = path.split(".")
+        *sections, name = path.split(".")
         node = tree
-        for branch in branches:
-            node = node.setdefault(branch, {})
-        node[name] = _structured(value.raw) if leaves()[path].is_structured else value.raw
+        for section in sections:
+            node = node.setdefault(section, {})
+        node[name] = _parse_json(value.raw) if collect_fields()[path].is_structured else value.raw
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        problems = [_problem(detail, chosen) for detail in error.errors(include_url=False)]
+        problems = [_format_problem(detail, chosen) for detail in error.errors(include_url=False)]
         raise ConfigurationError("\n".join(dict.fromkeys(problems))) from None
 
 
-def _structured(raw: Any) -> Any:
-    """Parse what is written as JSON, as it is in an environment variable."""
+def _parse_json(raw: Any) -> Any:
+    """Parse a JSON array or object given as text, as in an environment variable."""
     if isinstance(raw, str) and raw.lstrip().startswith(("[", "{")):
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(raw)
     return raw
 
 
-def _problem(detail: ErrorDetails, chosen: _Layer) -> str:
+def _format_problem(detail: ErrorDetails, chosen: _Layer) -> str:
     location = [str(step) for step in detail["loc"]]
     path = next(
-        found
+        candidate
         for length in range(len(location), 0, -1)
-        if (found := ".".join(location[:length])) in leaves()
+        if (candidate := ".".join(location[:length])) in collect_fields()
     )
     origin = chosen[path].origin
-    inside = ".".join(location[path.count(".") + 1 :])
-    if inside:
-        return f"{_source(origin, path)}: {inside}: {detail['msg'].lower()}."
-    shown = "" if leaves()[path].is_secret else f"={_quoted(chosen[path].raw)}"
-    return f"{_source(origin, path)}{shown}: it takes {takes(path)}."
+    location_in_value = ".".join(location[path.count(".") + 1 :])
+    if location_in_value:
+        return f"{_format_source(origin, path)}: {location_in_value}: {detail['msg'].lower()}."
+    shown = "" if collect_fields()[path].is_secret else f"={_quote(chosen[path].raw)}"
+    return f"{_format_source(origin, path)}{shown}: it takes {describe_type(path)}."
 
 
-def _quoted(value: Any) -> str:
-    """Return a value as it may be shown: somebody may have put a key where it does not belong."""
+def _quote(value: Any) -> str:
+    """Return a value shortened and redacted: a key may have ended up in the wrong setting."""
     text = repr(value)
-    return _shapes.text(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
+    return _redactor.redact_text(
+        text if len(text) <= _MAX_QUOTE_CHARS else text[:_MAX_QUOTE_CHARS] + "…"
+    )
 
 
-def _source(origin: Origin, path: str) -> str:
+def _format_source(origin: SettingOrigin, path: str) -> str:
     return f"{origin.name}: {path}" if origin.kind == "file" else origin.name
 
 
-def _oddities(variables: Mapping[str, str]) -> Iterator[str]:
-    ours = {leaf.variable for leaf in leaves().values()} | _NOT_SETTINGS
+def _iter_warnings(variables: Mapping[str, str]) -> Iterator[str]:
+    known = {field.variable for field in collect_fields().values()} | _NON_SETTING_VARIABLES
     for name in sorted(variables):
-        if name.startswith("JUNTO_") and name not in ours:
+        if name.startswith("JUNTO_") and name not in known:
             yield f"{name} is set, but there is no such setting. `junto config show` lists them."
-    given = [name for name in POLYBRAIN_MODEL if name in variables]
-    if given and len(given) < len(POLYBRAIN_MODEL):
-        missing = ", ".join(name for name in POLYBRAIN_MODEL if name not in given)
-        yield f"{', '.join(given)} is set, but means nothing without {missing}."
+    present = [name for name in POLYBRAIN_MODEL_VARIABLES if name in variables]
+    if present and len(present) < len(POLYBRAIN_MODEL_VARIABLES):
+        missing = ", ".join(name for name in POLYBRAIN_MODEL_VARIABLES if name not in present)
+        yield f"{', '.join(present)} is set, but means nothing without {missing}."

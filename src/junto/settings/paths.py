@@ -1,27 +1,27 @@
-"""Where Junto keeps its files."""
+"""Directories in which Junto stores its files."""
 
 from pathlib import Path
 
-from junto.settings.tree import Settings
+from junto.settings.schema import Settings
 
 
-def home_directory() -> Path:
-    """Return the home of whoever runs this."""
+def find_home_dir() -> Path:
+    """Return the current user's home directory."""
     try:
         return Path.home()
-    except RuntimeError:  # a user without an entry anywhere
+    except RuntimeError:  # the user has no passwd entry and HOME is unset
         return Path("/nonexistent")
 
 
-def state_directory(settings: Settings) -> Path:
-    """Return the folder in which Junto keeps its files."""
+def resolve_state_dir(settings: Settings) -> Path:
+    """Return the directory for Junto's state."""
     if settings.state_directory:
         return settings.state_directory
-    import platformdirs  # only needed by those who keep files
+    import platformdirs  # deferred: not needed when the setting is given
 
     return platformdirs.user_data_path("junto", appauthor=False)
 
 
-def log_directory(settings: Settings) -> Path:
-    """Return the folder for log files."""
-    return settings.logging.directory or state_directory(settings) / "logs"
+def resolve_log_dir(settings: Settings) -> Path:
+    """Return the directory for log files."""
+    return settings.logging.directory or resolve_state_dir(settings) / "logs"

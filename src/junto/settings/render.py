@@ -1,5 +1,7 @@
-"""The tree for human eyes: each value with its origin, secrets masked, and a file to start from."""
+"""Render the settings: redacted values, a starter config file, reference docs, a fingerprint."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -9,96 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from junto.security.secrets import REDACTED, Redactor
-from junto.settings.leaves import Leaf, leaves, takes
-from junto.settings.loading import Loaded, Origin
-from junto.settings.tree import Settings
+from junto.security.redaction import REDACTED, Redactor
+from junto.settings.fields import SettingField, collect_fields, describe_type
+from junto.settings.loader import LoadedSettings, SettingOrigin
+from junto.settings.schema import Settings
 
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """One setting as it may be shown to anybody."""
-
-    path: str
-    value: Any
-    origin: Origin
-
-
-def shown(loaded: Loaded) -> list[Shown]:
-    """Return every setting in the order of the tree, without secrets.
-
-    They are masked by their type; what an operator has hidden in an ordinary value, such as a
-    password in an address, is recognised by its shape.
-    """
-    redactor = Redactor(secrets_in(loaded.settings))
-    plain = {path: _plain(value_at(loaded.settings, path)) for path in leaves()}
-    return [
-        Shown(path, redactor.anonymous(value), loaded.origins[path])
-        for path, value in plain.items()
-    ]
-
-
-def as_facts(loaded: Loaded) -> dict[str, dict[str, Any]]:
-    """Return every setting by its path, with its value and its origin, for programs."""
-    return {row.path: {"value": row.value, "origin": str(row.origin)} for row in shown(loaded)}
-
-
-def value_at(settings: Settings, path: str) -> Any:
-    """Return the value of the setting at `path`."""
-    return reduce(getattr, path.split("."), settings)
-
-
-def secrets_in(value: Any) -> Iterator[str]:
-    """Yield every secret that `value` holds, however deep."""
-    if isinstance(value, SecretStr):
-        yield value.get_secret_value()
-    elif isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from secrets_in(getattr(value, name))
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from secrets_in(item)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from secrets_in(item)
-
-
-def _plain(value: Any) -> Any:
-    """Turn a value into what JSON can say, without its secrets."""
-    match value:
-        case SecretStr():
-            return REDACTED
-        case BaseModel():
-            fields = type(value).model_fields
-            return {name: _plain(getattr(value, name)) for name in fields if name in _given(value)}
-        case Enum() | Path():
-            return str(value)
-        case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
-        case tuple() | list():
-            return [_plain(item) for item in value]
-        case _:
-            return value
-
-
-def _given(value: BaseModel) -> set[str]:
-    return value.model_fields_set | {"id"}
-
-
-def spelled(value: Any) -> str:
-    """Write a plain value the way the YAML file would."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return "[" + ", ".join(spelled(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {spelled(item)}" for key, item in value.items()) + "}"
-    return str(value)
-
-
-_STARTER_HEAD = """\
+_STARTER_HEADER = """\
 # Junto's settings. Every line below is commented out and shows the default.
 # ${VARIABLE} takes a value from the environment; keep keys there, not here.
 # `junto config show` tells what is in force and where it comes from.
@@ -113,46 +31,169 @@ _STARTER_HEAD = """\
 """
 
 
-def starter_file() -> str:
-    """Return a commented configuration file that changes nothing until somebody edits it."""
-    lines = [_STARTER_HEAD]
-    section = ""
-    for leaf in leaves().values():
-        branch, _, name = leaf.path.rpartition(".")
-        if leaf.path == "models":
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting with its value redacted for display."""
+
+    path: str
+    value: Any
+    origin: SettingOrigin
+
+
+def render_settings(loaded: LoadedSettings) -> list[SettingRow]:
+    """Return every setting in declaration order, without secrets.
+
+    Secret settings are masked by their type; secrets inside ordinary values, such as a password
+    in a URL, are recognised by their format.
+    """
+    redactor = Redactor(iter_secrets(loaded.settings))
+    values = {path: _to_json(get_value(loaded.settings, path)) for path in collect_fields()}
+    return [
+        SettingRow(path, redactor.redact_value(value), loaded.origins[path])
+        for path, value in values.items()
+    ]
+
+
+def dump_settings(loaded: LoadedSettings) -> dict[str, dict[str, Any]]:
+    """Return the redacted value and origin of every setting by its path, ready for JSON."""
+    return {
+        row.path: {"value": row.value, "origin": str(row.origin)} for row in render_settings(loaded)
+    }
+
+
+def get_value(settings: Settings, path: str) -> Any:
+    """Return the value of the setting at `path`."""
+    return reduce(getattr, path.split("."), settings)
+
+
+def iter_secrets(value: Any) -> Iterator[str]:
+    """Yield every secret in `value`, at any depth."""
+    if isinstance(value, SecretStr):
+        yield value.get_secret_value()
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from iter_secrets(getattr(value, name))
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from iter_secrets(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from iter_secrets(item)
+
+
+def _to_json(value: Any) -> Any:
+    """Convert a value to JSON-compatible data, with secrets redacted."""
+    match value:
+        case SecretStr():
+            return REDACTED
+        case BaseModel():
+            fields = type(value).model_fields
+            return {
+                name: _to_json(getattr(value, name))
+                for name in fields
+                if name in _list_explicit_fields(value)
+            }
+        case Enum() | Path():
+            return str(value)
+        case Mapping():
+            return {key: _to_json(item) for key, item in value.items()}
+        case tuple() | list():
+            return [_to_json(item) for item in value]
+        case _:
+            return value
+
+
+def _list_explicit_fields(value: BaseModel) -> set[str]:
+    return value.model_fields_set | {"id"}
+
+
+def format_yaml_value(value: Any) -> str:
+    """Format a plain value as in a YAML file."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(format_yaml_value(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{key}: {format_yaml_value(item)}" for key, item in value.items())
+            + "}"
+        )
+    return str(value)
+
+
+def build_starter_file() -> str:
+    """Return a config file with every default commented out."""
+    lines = [_STARTER_HEADER]
+    previous_section = ""
+    for field in collect_fields().values():
+        section, _, name = field.path.rpartition(".")
+        if field.path == "models":
             continue
-        if branch != section:
-            lines += ["", *_opened(branch, section)]
-            section = branch
-        indent = "  " * leaf.path.count(".")
-        lines.append(f"# {indent}{name}: {spelled(_plain(leaf.default))}  # {leaf.description}")
+        if section != previous_section:
+            lines += ["", *_iter_section_headers(section, previous_section)]
+            previous_section = section
+        indent = "  " * field.path.count(".")
+        lines.append(
+            f"# {indent}{name}: {format_yaml_value(_to_json(field.default))}  # {field.description}"
+        )
     return "\n".join(lines) + "\n"
 
 
-def _opened(branch: str, previous: str) -> Iterator[str]:
-    """Yield the section lines that lead from one branch to the next."""
-    before, steps = previous.split("."), branch.split(".") if branch else []
+def _iter_section_headers(section: str, previous_section: str) -> Iterator[str]:
+    """Yield the section lines between two consecutive settings."""
+    previous, steps = previous_section.split("."), section.split(".") if section else []
     for depth, step in enumerate(steps):
-        if before[: depth + 1] != steps[: depth + 1]:
+        if previous[: depth + 1] != steps[: depth + 1]:
             yield f"# {'  ' * depth}{step}:"
 
 
-def manual() -> str:
-    """Return the part of the manual that lists every setting, under a heading for each branch."""
-    branches: dict[str, list[str]] = {}
-    for leaf in leaves().values():
-        branch = leaf.path.partition(".")[0] if "." in leaf.path else ""
-        branches.setdefault(branch, []).append(f"| `{leaf.path}` | {_about(leaf)} |\n")
-    return "\n".join(_headed(branch) + "".join(rows) for branch, rows in branches.items())
+def build_settings_reference() -> str:
+    """Return the Markdown reference of all settings, with a heading for each section."""
+    rows_by_section: dict[str, list[str]] = {}
+    for field in collect_fields().values():
+        section = field.path.partition(".")[0] if "." in field.path else ""
+        rows_by_section.setdefault(section, []).append(
+            f"| `{field.path}` | {_describe_field(field)} |\n"
+        )
+    return "\n".join(
+        _format_heading(section) + "".join(rows) for section, rows in rows_by_section.items()
+    )
 
 
-def _headed(branch: str) -> str:
-    kind = Settings.model_fields[branch].annotation if branch else None
-    about = (kind.__doc__ if kind else "") or "What stands by itself."
-    head = f"## {branch or 'At the top'}\n\n{about}\n\n"
-    return head + "| setting | takes, default, purpose, variable |\n|---|---|\n"
+def _format_heading(section: str) -> str:
+    section_type = Settings.model_fields[section].annotation if section else None
+    description = (section_type.__doc__ if section_type else "") or "What stands by itself."
+    heading = f"## {section or 'At the top'}\n\n{description}\n\n"
+    return heading + "| setting | takes, default, purpose, variable |\n|---|---|\n"
 
 
-def _about(leaf: Leaf) -> str:
-    default = spelled(_plain(leaf.default))
-    return f"{takes(leaf.path)}; default `{default}`: {leaf.description}. `{leaf.variable}`"
+def _describe_field(field: SettingField) -> str:
+    default = format_yaml_value(_to_json(field.default))
+    return (
+        f"{describe_type(field.path)}; default `{default}`: {field.description}. `{field.variable}`"
+    )
+
+
+def compute_fingerprint(settings: Settings) -> str:
+    """Return a hash of the settings, including secrets, to detect changes."""
+    text = json.dumps(_reveal(settings), sort_keys=True)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _reveal(value: Any) -> Any:
+    match value:
+        case SecretStr():
+            return value.get_secret_value()
+        case BaseModel():
+            return {name: _reveal(getattr(value, name)) for name in type(value).model_fields}
+        case Enum() | Path():
+            return str(value)
+        case Mapping():
+            return {str(key): _reveal(item) for key, item in value.items()}
+        case tuple() | list() | set() | frozenset():
+            return [_reveal(item) for item in value]
+        case _:
+            return value if isinstance(value, str | int | float | None) else repr(value)

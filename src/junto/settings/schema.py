@@ -1,86 +1,49 @@
-"""The settings themselves: what exists, what each takes, and its default."""
+"""The settings schema: every setting with its type, default and description."""
 
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
 
 from junto.domain.limits import Period
-from junto.settings.choices import (
+from junto.settings.enums import (
     AgentOption,
     ContextPolicy,
     LogLevel,
     LogOutput,
     PermissionMode,
-    Reach,
-    Trust,
+    SourceTrust,
+    ToolAccess,
 )
-from junto.settings.entries import CommandEntry, ModelEntry, Section, ServerEntry, branch
-from junto.settings.kinds import (
+from junto.settings.list_entries import (
+    CommandEntry,
+    ModelEntry,
+    Section,
+    ServerEntry,
+    section_field,
+)
+from junto.settings.providers import ProvidersSettings
+from junto.settings.types import (
     Dollars,
     Duration,
-    Folder,
-    Folders,
-    MayBeOff,
-    Names,
+    NameList,
+    NameOrOff,
+    PathList,
     Port,
-    PostgresAddress,
-    RedisAddress,
-    Region,
+    PostgresUrl,
+    RedisUrl,
     TimeZone,
-    split,
+    UserPath,
+    split_list,
 )
 
-AgentOptions = Annotated[tuple[AgentOption, ...], BeforeValidator(split)]
+AgentOptionList = Annotated[tuple[AgentOption, ...], BeforeValidator(split_list)]
 
 
-class Provider(Section):
-    """A company whose models are available once its key is known."""
-
-    api_key: SecretStr | None = Field(None, description="the key that opens it")
-    base_url: str | None = Field(None, description="another address for the same API")
-
-
-class Local(Section):
-    """A server of models on this machine or next to it, which wants no key."""
-
-    base_url: str | None = Field(None, description="where it listens; its models join once set")
-
-
-class Bedrock(Section):
-    """Claude on Amazon Bedrock; credentials come from where AWS's own tools find them."""
-
-    region: Region | None = Field(None, description="the region; AWS's own choice if unset")
-    base_url: str | None = Field(None, description="another address for the same API")
-
-
-class Vertex(Section):
-    """Claude on Google Vertex AI; credentials come from where Google's own tools find them."""
-
-    region: Region | None = Field(None, description="the region, such as us-east5 or global")
-    project: Region | None = Field(None, description="the project that pays")
-    base_url: str | None = Field(None, description="another address for the same API")
-
-
-class Providers(Section):
-    """The providers that Junto knows by name."""
-
-    anthropic: Provider = branch()
-    openai: Provider = branch()
-    gemini: Provider = branch()
-    openrouter: Provider = branch()
-    ollama: Local = branch()
-    bedrock: Bedrock = branch()
-    vertex: Vertex = branch()
-    refresh: Duration = Field(
-        86400, description="how often their lists of models are fetched anew; 0 is never"
-    )
-
-
-class Embedded(Section):
+class EmbeddedSettings(Section):
     """The model inside Junto, which needs no key and no network."""
 
     enabled: bool = Field(default=True, description="whether it is offered at all")
-    model: Folder | None = Field(None, description="another model, as a GGUF file")
+    model: UserPath | None = Field(None, description="another model, as a GGUF file")
     context_window: int = Field(8192, ge=256, description="how many tokens it can hold")
     threads: int | None = Field(
         None, ge=1, le=512, description="threads it computes with; all cores but one if unset"
@@ -88,7 +51,7 @@ class Embedded(Section):
     idle: Duration = Field(300, description="how long it stays in memory after its last answer")
 
 
-class Limits(Section):
+class LimitsSettings(Section):
     """How much may be asked of a remote model."""
 
     requests_per_minute: int = Field(50, ge=1, description="requests to one model")
@@ -99,21 +62,21 @@ class Limits(Section):
     cooldown: Duration = Field(30, description="how long it is left alone")
 
 
-class Budget(Section):
+class BudgetSettings(Section):
     """How much may be spent; with a limit, models without a known price are refused."""
 
     limit: Dollars | None = Field(None, description="US dollars in a period; no limit if unset")
     period: Period = Field(Period.MONTH, description="how long a budget lasts")
 
 
-class Usage(Section):
+class UsageSettings(Section):
     """What was used, by whom and with what: kept as sums, never what was said."""
 
     enabled: bool = Field(default=True, description="whether it is counted at all")
     retention: Duration = Field(400 * 86400, description="how long it is kept; 0 is for ever")
 
 
-class Cache(Section):
+class CacheSettings(Section):
     """Answers given again to the same question."""
 
     enabled: bool = Field(default=False, description="whether answers are kept at all")
@@ -121,7 +84,7 @@ class Cache(Section):
     entries: int = Field(1000, ge=1, description="how many are kept in this process")
 
 
-class Answers(Section):
+class AnswersSettings(Section):
     """What is asked of a model when the caller does not say."""
 
     max_tokens: int = Field(4096, ge=1, description="the longest answer, in tokens")
@@ -133,10 +96,10 @@ class Answers(Section):
     silence: Duration = Field(60, gt=0, description="how long a provider may say nothing")
     connect: Duration = Field(10, gt=0, description="how long connecting to one may take")
     max_retries: int = Field(3, ge=0, description="how often a failed request is tried again")
-    fallback: Names = Field((), description="models to ask when the one asked cannot answer")
+    fallback: NameList = Field((), description="models to ask when the one asked cannot answer")
 
 
-class Conversations(Section):
+class ConversationsSettings(Section):
     """What is remembered, and how much of it is sent."""
 
     enabled: bool = Field(default=True, description="off makes every question stand alone")
@@ -150,11 +113,11 @@ class Conversations(Section):
     truncate_limit: int = Field(500, ge=1, description="messages shown by conversation_history")
 
 
-class Agent(Section):
+class AgentSettings(Section):
     """Claude Code as a tool: its defaults, which a call may override where allowed."""
 
     enabled: bool = Field(default=True, description="whether the tool is offered at all")
-    cwd: Folder | None = Field(None, description="where it works; the working directory if unset")
+    cwd: UserPath | None = Field(None, description="where it works; the working directory if unset")
     model: str | None = Field(None, description="the model it uses; its own choice if unset")
     permission_mode: PermissionMode = Field(
         PermissionMode.ACCEPT_EDITS, description="how far it may go without asking"
@@ -166,9 +129,9 @@ class Agent(Section):
     include_system_messages: bool = Field(default=True, description="whether those count too")
     time_limit: Duration = Field(300, gt=0, description="how long a run may take at the most")
     max_budget: Dollars | None = Field(None, description="the most that a run may cost")
-    allowed_tools: Names = Field((), description="the tools it may use without asking anybody")
-    disallowed_tools: Names = Field((), description="the tools it may not use at all")
-    overrides: AgentOptions = Field(
+    allowed_tools: NameList = Field((), description="the tools it may use without asking anybody")
+    disallowed_tools: NameList = Field((), description="the tools it may not use at all")
+    overrides: AgentOptionList = Field(
         tuple(each for each in AgentOption if each is not AgentOption.ALLOWED_TOOLS),
         description="the options that a call may set; allowedTools lets callers allow any tool",
     )
@@ -178,14 +141,14 @@ class Agent(Section):
     user: str | None = Field(
         None, description="the user to run it as, which only root can; it needs one to bypass"
     )
-    program: Folder | None = Field(None, description="the program `claude`, if not the SDK's own")
-    environment: Names = Field(
+    program: UserPath | None = Field(None, description="the program `claude`, if not the SDK's own")
+    environment: NameList = Field(
         (), description="variables that it gets besides the few that it needs"
     )
     confine: bool = Field(
         default=True, description="whether the kernel lets it write to the roots only, if it can"
     )
-    writable: Folders = Field((), description="folders it may write to besides the roots")
+    writable: PathList = Field((), description="folders it may write to besides the roots")
     consult: bool = Field(
         default=False, description="whether it may ask other models with Junto's own tools"
     )
@@ -194,7 +157,7 @@ class Agent(Section):
     waiting: int = Field(32, ge=0, description="runs that may wait")
 
 
-class Jobs(Section):
+class JobsSettings(Section):
     """Calls that may be long: each is a job, which is found again by its id."""
 
     long_call_seconds: Duration = Field(
@@ -214,10 +177,10 @@ class Jobs(Section):
     )
 
 
-class Knowledge(Section):
+class KnowledgeSettings(Section):
     """The search over documents, notes and conversations."""
 
-    embeddings: MayBeOff = Field(
+    embeddings: NameOrOff = Field(
         "embedded",
         min_length=1,
         description="what finds by meaning: embedded, off, or a provider's model such as "
@@ -238,22 +201,22 @@ class Knowledge(Section):
     similarity: float = Field(
         0.2, ge=-1, le=1, description="the least likeness of a result without the words"
     )
-    trust: dict[str, Trust] = Field(
+    trust: dict[str, SourceTrust] = Field(
         default_factory=dict,
         description="how far sources are trusted, by patterns of addresses; the first that fits",
     )
 
 
-class Tools(Section):
+class ToolsSettings(Section):
     """Which tools clients see, and how far those reach that work on this machine."""
 
-    disabled: Names = Field((), description="tools or groups of tools to leave out")
-    roots: Folders = Field(
+    disabled: NameList = Field((), description="tools or groups of tools to leave out")
+    roots: PathList = Field(
         (),
         description="folders with files; the working directory if empty, unless that is / or home",
     )
-    over_http: Reach = Field(
-        Reach.NONE, description="which tools for files, commands and the web HTTP clients get"
+    over_http: ToolAccess = Field(
+        ToolAccess.NONE, description="which tools for files, commands and the web HTTP clients get"
     )
     commands: tuple[CommandEntry, ...] = Field(
         (), description="commands that may run besides those that only look"
@@ -262,7 +225,7 @@ class Tools(Section):
     command_memory: int = Field(
         2 * 1024**3, ge=2**20, description="the memory of a command, in bytes"
     )
-    command_environment: Names = Field(
+    command_environment: NameList = Field(
         (), description="variables that commands get besides the few that all need"
     )
     confine: bool = Field(
@@ -272,7 +235,7 @@ class Tools(Section):
     timezone: TimeZone = Field("UTC", description="the zone of current_time when none is asked for")
 
 
-class Guards(Section):
+class GuardsSettings(Section):
     """What looks at questions and results; all of it is off unless it is asked for."""
 
     moderation_url: str | None = Field(
@@ -291,7 +254,7 @@ class Guards(Section):
     )
 
 
-class Http(Section):
+class HttpSettings(Section):
     """The HTTP server."""
 
     host: str = Field("127.0.0.1", description="the address to listen on")
@@ -303,10 +266,10 @@ class Http(Section):
         default=False,
         description="keep sessions for clients before 2026-07-28, so that the server can ask them",
     )
-    allowed_hosts: Names = Field(
+    allowed_hosts: NameList = Field(
         (), description="names in the Host header to accept besides loopback, for a proxy"
     )
-    allowed_origins: Names = Field(
+    allowed_origins: NameList = Field(
         (), description="web origins to accept besides loopback, as https://example.org"
     )
     max_body_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="the largest request")
@@ -316,39 +279,35 @@ class Http(Section):
     drain: Duration = Field(30, description="how long running calls may go on at shutdown")
 
 
-class Stdio(Section):
+class StdioSettings(Section):
     """The server on standard input and output."""
 
     max_line_bytes: int = Field(64 * 1024 * 1024, ge=1024, description="the longest message")
     drain: Duration = Field(30, description="how long running calls may go on once input ends")
 
 
-class Logging(Section):
+class LoggingSettings(Section):
     """What is written about the work."""
 
     output: LogOutput = Field(LogOutput.STDERR, description="where log lines go")
     level: LogLevel | None = Field(
         None, description="the least important lines to keep; warning on stdio, info on HTTP"
     )
-    directory: Folder | None = Field(
+    directory: UserPath | None = Field(
         None, description="where log files go; the state directory's logs folder if unset"
     )
 
 
-class Database(Section):
+class DatabaseSettings(Section):
     """Where state is kept."""
 
-    url: PostgresAddress | None = Field(
-        None, description="PostgreSQL; a local SQLite file if unset"
-    )
+    url: PostgresUrl | None = Field(None, description="PostgreSQL; a local SQLite file if unset")
 
 
-class Redis(Section):
+class RedisSettings(Section):
     """What several servers share."""
 
-    url: RedisAddress | None = Field(
-        None, description="Redis; everything stays in-process if unset"
-    )
+    url: RedisUrl | None = Field(None, description="Redis; everything stays in-process if unset")
 
 
 class Settings(Section):
@@ -356,27 +315,27 @@ class Settings(Section):
 
     models: tuple[ModelEntry, ...] = Field((), description="the models that can be asked")
     default_model: str | None = Field(None, description="the first of `models` if unset")
-    providers: Providers = branch()
-    embedded: Embedded = branch()
-    answers: Answers = branch()
-    limits: Limits = branch()
-    budget: Budget = branch()
-    usage: Usage = branch()
-    cache: Cache = branch()
-    conversations: Conversations = branch()
-    jobs: Jobs = branch()
-    agent: Agent = branch()
-    knowledge: Knowledge = branch()
-    tools: Tools = branch()
+    providers: ProvidersSettings = section_field()
+    embedded: EmbeddedSettings = section_field()
+    answers: AnswersSettings = section_field()
+    limits: LimitsSettings = section_field()
+    budget: BudgetSettings = section_field()
+    usage: UsageSettings = section_field()
+    cache: CacheSettings = section_field()
+    conversations: ConversationsSettings = section_field()
+    jobs: JobsSettings = section_field()
+    agent: AgentSettings = section_field()
+    knowledge: KnowledgeSettings = section_field()
+    tools: ToolsSettings = section_field()
     servers: tuple[ServerEntry, ...] = Field(
         (), description="other MCP servers, whose tools models may use"
     )
-    guards: Guards = branch()
-    http: Http = branch()
-    stdio: Stdio = branch()
-    logging: Logging = branch()
-    database: Database = branch()
-    redis: Redis = branch()
-    state_directory: Folder | None = Field(
+    guards: GuardsSettings = section_field()
+    http: HttpSettings = section_field()
+    stdio: StdioSettings = section_field()
+    logging: LoggingSettings = section_field()
+    database: DatabaseSettings = section_field()
+    redis: RedisSettings = section_field()
+    state_directory: UserPath | None = Field(
         None, description="where Junto keeps its files; the platform's data directory if unset"
     )

@@ -1,4 +1,4 @@
-"""The kinds of values that settings take, and how people may write them."""
+"""Annotated types for settings values, with parsing and validation."""
 
 import re
 from collections.abc import Callable
@@ -8,30 +8,30 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_SECONDS_PER_UNIT = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 
 
-def _seconds(value: Any) -> Any:
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        return float(match[1]) * _UNITS[match[2]]
+def _parse_duration(value: Any) -> Any:
+    if isinstance(value, str) and (match := _DURATION_PATTERN.fullmatch(value.strip())):
+        return float(match[1]) * _SECONDS_PER_UNIT[match[2]]
     return value
 
 
-def _off(value: Any) -> Any:
-    # In YAML a bare `off` is a truth value.
+def _normalize_off(value: Any) -> Any:
+    # YAML 1.1 parses a bare `off` as False.
     return "off" if value is False else value
 
 
-def split(value: Any) -> Any:
-    """Read `a, b` as a list, since an environment variable has no other way to say it."""
+def split_list(value: Any) -> Any:
+    """Split `a, b` into a list, so that an environment variable can hold one."""
     if isinstance(value, str):
         return [item.strip() for item in value.split(",") if item.strip()]
     return value
 
 
-def _zone(name: str) -> str:
-    import zoneinfo  # only for those who set one
+def _check_timezone(name: str) -> str:
+    import zoneinfo  # deferred: only needed if one is set
 
     try:
         zoneinfo.ZoneInfo(name)
@@ -40,56 +40,58 @@ def _zone(name: str) -> str:
     return name
 
 
-def _begins(*beginnings: str) -> Callable[[SecretStr], SecretStr]:
-    def check(address: SecretStr) -> SecretStr:
-        if not address.get_secret_value().startswith(beginnings):
+def _require_prefix(*prefixes: str) -> Callable[[SecretStr], SecretStr]:
+    def check(url: SecretStr) -> SecretStr:
+        if not url.get_secret_value().startswith(prefixes):
             raise ValueError("no address of this kind")
-        return address
+        return url
 
     return check
 
 
-def _folder(path: Path) -> Path:
-    """Expand `~`, and refuse what no path can hold."""
+def _expand_path(path: Path) -> Path:
+    """Expand `~`, and reject NUL characters and unknown users."""
     if "\0" in str(path):
         raise ValueError("no path")
     try:
         return path.expanduser()
-    except RuntimeError as error:  # there is no such user
+    except RuntimeError as error:  # unknown user in `~user`
         raise ValueError("no path") from error
 
 
 Duration = Annotated[
     float,
-    BeforeValidator(_seconds),
+    BeforeValidator(_parse_duration),
     Field(
-        ge=0, allow_inf_nan=False, json_schema_extra={"takes": "a duration such as 90s, 12h or 30d"}
+        ge=0,
+        allow_inf_nan=False,
+        json_schema_extra={"accepts": "a duration such as 90s, 12h or 30d"},
     ),
 ]
-MayBeOff = Annotated[str, BeforeValidator(_off)]
-Folder = Annotated[Path, AfterValidator(_folder)]
-Folders = Annotated[tuple[Folder, ...], BeforeValidator(split)]
-Names = Annotated[tuple[str, ...], BeforeValidator(split)]
+NameOrOff = Annotated[str, BeforeValidator(_normalize_off)]
+UserPath = Annotated[Path, AfterValidator(_expand_path)]
+PathList = Annotated[tuple[UserPath, ...], BeforeValidator(split_list)]
+NameList = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 TimeZone = Annotated[
     str,
-    AfterValidator(_zone),
-    Field(json_schema_extra={"takes": "an IANA time zone such as Europe/Paris"}),
+    AfterValidator(_check_timezone),
+    Field(json_schema_extra={"accepts": "an IANA time zone such as Europe/Paris"}),
 ]
 Port = Annotated[int, Field(ge=0, le=65535)]
-# It becomes part of an address.
+# Restricted because it becomes part of a host name or URL.
 Region = Annotated[
     str,
-    Field(pattern=r"^[a-z0-9-]+$", json_schema_extra={"takes": "small letters, digits and -"}),
+    Field(pattern=r"^[a-z0-9-]+$", json_schema_extra={"accepts": "small letters, digits and -"}),
 ]
-# They may hold a password.
-PostgresAddress = Annotated[
+# Database URLs are secret because they may contain a password.
+PostgresUrl = Annotated[
     SecretStr,
-    AfterValidator(_begins("postgresql://", "postgres://")),
-    Field(json_schema_extra={"takes": "an address such as postgresql://user@host/name"}),
+    AfterValidator(_require_prefix("postgresql://", "postgres://")),
+    Field(json_schema_extra={"accepts": "an address such as postgresql://user@host/name"}),
 ]
-RedisAddress = Annotated[
+RedisUrl = Annotated[
     SecretStr,
-    AfterValidator(_begins("redis://", "rediss://", "unix://")),
-    Field(json_schema_extra={"takes": "an address such as redis://host:6379/0"}),
+    AfterValidator(_require_prefix("redis://", "rediss://", "unix://")),
+    Field(json_schema_extra={"accepts": "an address such as redis://host:6379/0"}),
 ]
 Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]

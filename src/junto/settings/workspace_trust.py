@@ -1,8 +1,8 @@
-"""What a file may do that nobody named, but that merely lay in the working directory.
+"""Restrict what a config file found in the working directory may set.
 
-A client may start Junto inside a stranger's repository, and read a `junto.yaml` that came with it.
-Such a file may set what it likes, but it may not send the user's keys, or what they keep, to an
-address of its own, nor let anybody do more on this machine.
+A client may start Junto inside an untrusted repository that contains a `junto.yaml`. Such a file
+may change harmless settings, but it must not send the user's keys or data to a host of its choice,
+nor grant more access to this machine.
 """
 
 import ipaddress
@@ -17,21 +17,17 @@ from urllib.parse import unquote, urlsplit
 from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError
-from junto.security.secrets import Redactor
+from junto.provider_specs.registry import PROVIDER_SPECS
+from junto.security.redaction import Redactor
 
-# Where keys go anyway.
-_USUAL = frozenset(
-    {
-        "api.anthropic.com",
-        "api.openai.com",
-        "generativelanguage.googleapis.com",
-        "openrouter.ai",
-    }
+# Hosts that receive the user's keys by default.
+_PROVIDER_HOSTS = frozenset(
+    urlsplit(spec.base_url).hostname for spec in PROVIDER_SPECS.values() if spec.base_url
 )
-# These find credentials of the user by themselves.
-_CLOUDS = ("bedrock", "vertex")
-# These open more of this machine, or start programs on it.
-_POWERS = (
+# Providers whose SDKs discover the user's credentials by themselves.
+_CLOUD_PROVIDERS = frozenset(spec.name for spec in PROVIDER_SPECS.values() if spec.is_cloud)
+# Settings that grant access to this machine or start programs on it.
+_PRIVILEGED_SETTINGS = (
     "tools.roots",
     "tools.commands",
     "tools.over_http",
@@ -54,20 +50,20 @@ _POWERS = (
     "http.allowed_origins",
     "embedded.model",
 )
-# What changes nothing, since it is so anyway, or allows less.
-_AS_IT_IS: Mapping[str, tuple[Any, ...]] = {
+# Values of privileged settings that equal the default or are stricter.
+_SAFE_VALUES: Mapping[str, tuple[Any, ...]] = {
     "tools.over_http": ("none",),
     "tools.confine": (True, "true"),
     "agent.permission_mode": ("acceptEdits", "default", "plan"),
     "agent.allow_bypass": (False, "false"),
     "agent.confine": (True, "true"),
 }
-# What is said or kept goes there.
-_STORES = ("database.url", "redis.url", "guards.moderation_url")
+# Settings that decide where prompts or stored data are sent.
+_DESTINATION_SETTINGS = ("database.url", "redis.url", "guards.moderation_url")
 
 
-class Unfilled(Mapping[str, str]):
-    """Variables that stand for themselves, so that a file can be looked at as it was written."""
+class UnexpandedVariables(Mapping[str, str]):
+    """A mapping from each variable to its own `${NAME}`, to read a file without expansion."""
 
     @override
     def __getitem__(self, name: str) -> str:
@@ -83,91 +79,98 @@ class Unfilled(Mapping[str, str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A file as it was written, and the settings that other sources give."""
+class WorkspaceConfig:
+    """An untrusted config file before expansion, and which settings other sources provide."""
 
     path: Path
     values: Mapping[str, Any]
-    elsewhere: frozenset[str]
-    variables: Mapping[str, str]
+    paths_set_elsewhere: frozenset[str]
+    environment: Mapping[str, str]
 
     def check(self) -> None:
-        """Refuse the file if it would send away what is not its own.
+        """Reject the file if it would leak keys or data, or grant more access to this machine.
 
         Raises:
-            ConfigurationError: it would; the message says where, and never what.
+            ConfigurationError: it would; the message names the setting, never its value.
         """
-        for setting, reason in self._problems():
+        for setting, reason in self._iter_problems():
             raise ConfigurationError(
                 f"{self.path}: {setting}: {reason} If you trust this file, name it: "
                 f"--config {self.path.name}, or JUNTO_CONFIG."
             )
 
-    def _problems(self) -> Iterator[tuple[str, str]]:
-        for setting in _STORES:
-            if setting in self.values and not _harmless(str(self.values[setting])):
+    def _iter_problems(self) -> Iterator[tuple[str, str]]:
+        for setting in _DESTINATION_SETTINGS:
+            if setting in self.values and not _is_trusted_url(str(self.values[setting])):
                 yield setting, "what you say or keep would be sent there."
-        for setting in _POWERS:
-            if setting in self.values and self._opens(setting, self.values[setting]):
+        for setting in _PRIVILEGED_SETTINGS:
+            if setting in self.values and self._is_escalation(setting, self.values[setting]):
                 yield setting, "it would open more of this machine than you have said."
         for setting, value in self.values.items():
             if setting.startswith("providers."):
-                yield from self._provider(setting, str(value))
-            elif setting != "models" and self._uses_secret(value):
+                yield from self._check_provider(setting, str(value))
+            elif setting != "models" and self._has_secret_variable(value):
                 yield setting, "a secret of yours would be used there."
-        for entry in _entries(self.values.get("models")):
-            yield from self._entry(entry)
+        for entry in _iter_model_entries(self.values.get("models")):
+            yield from self._check_model_entry(entry)
 
-    def _opens(self, setting: str, value: Any) -> bool:
-        """Return whether a value opens more than the folder in which the file lies."""
+    def _is_escalation(self, setting: str, value: Any) -> bool:
+        """Return whether a value grants access beyond the directory that contains the file."""
         if setting == "tools.roots":
-            folders = value.split(",") if isinstance(value, str) else value or ()
-            return not all(self._is_here(str(folder).strip()) for folder in folders)
-        if setting == "agent.overrides":  # the others are held to what the operator has set
+            directories = value.split(",") if isinstance(value, str) else value or ()
+            return not all(self._is_inside_workspace(str(each).strip()) for each in directories)
+        if setting == "agent.overrides":  # other options cannot exceed the operator's settings
             return bool(re.search(r"\ballowedTools\b|\$", str(value)))
-        return value not in (None, [], "", *_AS_IT_IS.get(setting, ()))
+        return value not in (None, [], "", *_SAFE_VALUES.get(setting, ()))
 
-    def _is_here(self, folder: str) -> bool:
-        # What could be read in two ways is not looked at twice: variables, homes, lists as text.
-        if any(mark in folder for mark in '${}~[]"'):
+    def _is_inside_workspace(self, directory: str) -> bool:
+        # Reject anything that is expanded or parsed later: variables, `~`, lists as text.
+        if any(char in directory for char in '${}~[]"'):
             return False
-        here = self.path.parent.resolve()
-        return (here / folder).resolve().is_relative_to(here)
+        workspace = self.path.parent.resolve()
+        return (workspace / directory).resolve().is_relative_to(workspace)
 
-    def _provider(self, setting: str, value: str) -> Iterator[tuple[str, str]]:
-        branch, _, name = setting.rpartition(".")
-        key = f"{branch}.api_key"
-        if name == "base_url" and not _harmless(value):
-            borrowed = key in self.elsewhere or "${" in str(self.values.get(key, ""))
-            sent = borrowed or "${" in value or branch.rpartition(".")[2] in _CLOUDS
-            yield setting, f"{'a key of yours' if sent else 'what you say'} would be sent there."
+    def _check_provider(self, setting: str, value: str) -> Iterator[tuple[str, str]]:
+        section, _, name = setting.rpartition(".")
+        key = f"{section}.api_key"
+        if name == "base_url" and not _is_trusted_url(value):
+            uses_user_key = key in self.paths_set_elsewhere or "${" in str(self.values.get(key, ""))
+            leaks_key = (
+                uses_user_key or "${" in value or section.rpartition(".")[2] in _CLOUD_PROVIDERS
+            )
+            yield (
+                setting,
+                f"{'a key of yours' if leaks_key else 'what you say'} would be sent there.",
+            )
         elif name not in ("base_url", "api_key") and "${" in value:
             yield setting, "a variable of yours would be part of an address."
 
-    def _entry(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        facts = {name.replace("_", "").lower(): value for name, value in entry.items()}
-        where = f"models: {str(facts.get('id'))[:40]}"
-        url, key = str(facts.get("baseurl") or ""), str(facts.get("apikey") or "")
-        if url and not _harmless(url):
-            sent = "${" in key or "${" in url or facts.get("provider") in _CLOUDS
-            what = "a key of yours" if sent else "what you say, and what tools give its model,"
-            yield where, f"{what} would be sent to its address."
-        elif facts.get("provider") in _CLOUDS and "${" in key:
-            yield where, "a key of yours would be sent to its address."
-        others = {name: value for name, value in facts.items() if name != "apikey"}
-        if self._uses_secret(others):
-            yield where, "a secret of yours would be used there."
+    def _check_model_entry(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        fields = {name.replace("_", "").lower(): value for name, value in entry.items()}
+        location = f"models: {str(fields.get('id'))[:40]}"
+        url, key = str(fields.get("baseurl") or ""), str(fields.get("apikey") or "")
+        if url and not _is_trusted_url(url):
+            leaks_key = "${" in key or "${" in url or fields.get("provider") in _CLOUD_PROVIDERS
+            leaked = (
+                "a key of yours" if leaks_key else "what you say, and what tools give its model,"
+            )
+            yield location, f"{leaked} would be sent to its address."
+        elif fields.get("provider") in _CLOUD_PROVIDERS and "${" in key:
+            yield location, "a key of yours would be sent to its address."
+        other_fields = {name: value for name, value in fields.items() if name != "apikey"}
+        if self._has_secret_variable(other_fields):
+            yield location, "a secret of yours would be used there."
 
-    def _uses_secret(self, value: Any) -> bool:
+    def _has_secret_variable(self, value: Any) -> bool:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-        shapes = Redactor()
+        redactor = Redactor()
         return any(
-            f"${{{name}}}" in text and shapes.is_secret(name, held)
-            for name, held in self.variables.items()
+            f"${{{name}}}" in text and redactor.is_secret(name, variable_value)
+            for name, variable_value in self.environment.items()
         )
 
 
-def _entries(models: Any) -> Iterator[Mapping[str, Any]]:
+def _iter_model_entries(models: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(models, str):
         try:
             models = json.loads(models)
@@ -178,21 +181,21 @@ def _entries(models: Any) -> Iterator[Mapping[str, Any]]:
             yield {str(name): value for name, value in entry.items()}
 
 
-def _harmless(url: str) -> bool:
-    """Return whether an address is this machine's, or where keys go anyway."""
+def _is_trusted_url(url: str) -> bool:
+    """Return whether a URL points to this machine or to a provider's official host."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
     except ValueError:
         return False
-    if parts.scheme == "https" and host in _USUAL:
+    if parts.scheme == "https" and host in _PROVIDER_HOSTS:
         return True
-    if "host" in unquote(parts.query).lower():  # a database's own way to name another server
+    if "host" in unquote(parts.query).lower():  # libpq accepts `?host=` to override the server
         return False
     if host == "localhost":
         return True
     if not host and parts.scheme in ("unix", "postgresql", "postgres") and "host=" not in url:
-        return True  # a socket
+        return True  # a Unix socket
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

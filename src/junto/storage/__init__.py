@@ -1,1 +1,1 @@
-"""State down here."""
+"""Persistent and shared state: SQLite, PostgreSQL and Redis."""

@@ -1,58 +1,53 @@
-"""Jobs and their logs as rows, the same in every database."""
+"""Encoding of jobs and their log entries as database rows."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from junto.domain.jobs import Entry, Job, Kind, State
-from junto.storage.rows import Row, clean
+from junto.domain.jobs import Job, JobLogEntry, JobLogKind, JobState
+from junto.storage.values import Row, clean_text, encode_json
 
-_JSON = ("usage", "result", "error", "asks")
-COLUMNS = (
+_JSON_COLUMNS = ("usage", "result", "error", "asks")
+JOB_COLUMNS = (
     "id", "owner", "tool", "digest", "server", "state", "detached",
-    "created", "updated", "started", "ended", *_JSON,
+    "created", "updated", "started", "ended", *_JSON_COLUMNS,
 )  # fmt: skip
-# What never changes once a job is there.
-_FIXED = ("id", "owner", "tool", "digest", "server", "created")
-LISTED = ", ".join("NULL AS result" if name == "result" else name for name in COLUMNS)
-CHANGING = tuple(name for name in COLUMNS if name not in _FIXED)
+# Never change after a job is inserted.
+_IMMUTABLE_COLUMNS = ("id", "owner", "tool", "digest", "server", "created")
+JOB_LIST_SELECT = ", ".join("NULL AS result" if name == "result" else name for name in JOB_COLUMNS)
+JOB_MUTABLE_COLUMNS = tuple(name for name in JOB_COLUMNS if name not in _IMMUTABLE_COLUMNS)
 
 
-def job_row(job: Job) -> dict[str, Any]:
-    """Return what is kept of a job."""
-    row = {name: getattr(job, name) for name in COLUMNS}
+def encode_job(job: Job) -> dict[str, Any]:
+    """Return a job as a row."""
+    row = {name: getattr(job, name) for name in JOB_COLUMNS}
     return row | {
         "state": job.state.value,
         "detached": int(job.detached),
-        **{name: json_text(row[name]) for name in _JSON},
+        **{name: encode_json(row[name]) for name in _JSON_COLUMNS},
     }
 
 
-def read_job(row: Row) -> Job:
+def decode_job(row: Row) -> Job:
     """Return the job in a row."""
-    kept = {name: row[name] for name in COLUMNS}
+    values = {name: row[name] for name in JOB_COLUMNS}
     return Job(
-        **kept
+        **values
         | {
-            "state": State(kept["state"]),
-            "detached": bool(kept["detached"]),
-            **{name: None if kept[name] is None else json.loads(kept[name]) for name in _JSON},
+            "state": JobState(values["state"]),
+            "detached": bool(values["detached"]),
+            **{
+                name: None if values[name] is None else json.loads(values[name])
+                for name in _JSON_COLUMNS
+            },
         }
     )
 
 
-def entry_row(entry: Entry) -> tuple[int, float, str, str]:
-    """Return what is kept of an entry: its number, its time, its kind, its text."""
-    return entry.sequence, entry.at, entry.kind.value, clean(entry.text)
+def encode_log_entry(entry: JobLogEntry) -> tuple[int, float, str, str]:
+    """Return a log entry as a row: sequence number, time, kind and text."""
+    return entry.sequence, entry.at, entry.kind.value, clean_text(entry.text)
 
 
-def read_entry(row: Row) -> Entry:
-    """Return the entry in a row."""
-    return Entry(row["sequence"], row["at"], Kind(row["kind"]), row["text"])
-
-
-def json_text(facts: Mapping[str, Any] | None) -> str | None:
-    """Return facts as a column keeps them."""
-    if facts is None:
-        return None
-    return clean(json.dumps(facts, separators=(",", ":"), ensure_ascii=False))
+def decode_log_entry(row: Row) -> JobLogEntry:
+    """Return the log entry in a row."""
+    return JobLogEntry(row["sequence"], row["at"], JobLogKind(row["kind"]), row["text"])

@@ -1,4 +1,4 @@
-"""Messages and answers as JSON, the way they are kept."""
+"""Encoding of messages and answers as JSON for storage."""
 
 import base64
 import json
@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from junto.domain.completions import Answer, StopReason, Usage
 from junto.domain.messages import (
-    Document,
-    Image,
+    DocumentPart,
+    ImagePart,
     Message,
     Part,
     Role,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
     ToolCall,
     ToolResult,
 )
-from junto.domain.questions import Answer, StopReason, Usage
 
-Json = dict[str, Any]
+JsonDict = dict[str, Any]
 
 
-def written_answer(answer: Answer) -> str:
-    """Return an answer as text."""
+def encode_answer(answer: Answer) -> str:
+    """Return an answer as JSON text."""
     return json.dumps(
         {
             "role": answer.message.role,
-            "parts": written_parts(answer.message.parts),
-            "stop": answer.stop,
+            "parts": encode_parts(answer.message.parts),
+            "stop": answer.stop_reason,
             "usage": asdict(answer.usage),
             "model": answer.model,
         },
@@ -36,67 +36,72 @@ def written_answer(answer: Answer) -> str:
     )
 
 
-def read_answer(text: str | bytes) -> Answer:
-    """Return the answer that was written as `text`."""
-    kept = json.loads(text)
+def decode_answer(text: str | bytes) -> Answer:
+    """Return the answer in JSON text."""
+    encoded = json.loads(text)
     return Answer(
-        message=Message(Role(kept["role"]), read_parts(kept["parts"])),
-        stop=StopReason(kept["stop"]),
-        usage=Usage(**kept["usage"]),
-        model=kept["model"],
+        message=Message(Role(encoded["role"]), decode_parts(encoded["parts"])),
+        stop_reason=StopReason(encoded["stop"]),
+        usage=Usage(**encoded["usage"]),
+        model=encoded["model"],
     )
 
 
-def written_parts(parts: tuple[Part, ...]) -> list[Json]:
+def encode_parts(parts: tuple[Part, ...]) -> list[JsonDict]:
     """Return the parts of a message as JSON."""
-    return [_written(part) for part in parts]
+    return [_encode_part(part) for part in parts]
 
 
-def read_parts(kept: list[Json]) -> tuple[Part, ...]:
-    """Return the parts that were written as JSON."""
-    return tuple(_read(part) for part in kept)
+def decode_parts(encoded: list[JsonDict]) -> tuple[Part, ...]:
+    """Return the parts of a message from JSON."""
+    return tuple(_decode_part(part) for part in encoded)
 
 
-def _written(part: Part) -> Json:
+def _encode_part(part: Part) -> JsonDict:
     match part:
-        case Text(text):
+        case TextPart(text):
             return {"kind": "text", "text": text}
-        case Image(mime_type, data):
-            return {"kind": "image", "type": mime_type, "data": _text(data)}
-        case Document(mime_type, data, title):
-            return {"kind": "document", "type": mime_type, "data": _text(data), "title": title}
-        case Thinking(text, signature, sealed):
-            return {"kind": "thinking", "text": text, "signature": signature, "sealed": sealed}
+        case ImagePart(mime_type, data):
+            return {"kind": "image", "type": mime_type, "data": _encode_bytes(data)}
+        case DocumentPart(mime_type, data, title):
+            return {
+                "kind": "document",
+                "type": mime_type,
+                "data": _encode_bytes(data),
+                "title": title,
+            }
+        case ThinkingPart(text, signature, encrypted):
+            return {"kind": "thinking", "text": text, "signature": signature, "sealed": encrypted}
         case ToolCall(call_id, name, arguments):
             return {"kind": "call", "id": call_id, "name": name, "arguments": dict(arguments)}
         case ToolResult(call_id, content, is_error):
-            pieces = written_parts(content)
-            return {"kind": "result", "id": call_id, "content": pieces, "is_error": is_error}
+            parts = encode_parts(content)
+            return {"kind": "result", "id": call_id, "content": parts, "is_error": is_error}
 
 
-def _read(kept: Mapping[str, Any]) -> Part:
-    match kept["kind"]:
+def _decode_part(encoded: Mapping[str, Any]) -> Part:
+    match encoded["kind"]:
         case "text":
-            return Text(kept["text"])
+            return TextPart(encoded["text"])
         case "image":
-            return Image(kept["type"], _bytes(kept["data"]))
+            return ImagePart(encoded["type"], _decode_bytes(encoded["data"]))
         case "document":
-            return Document(kept["type"], _bytes(kept["data"]), kept["title"])
+            return DocumentPart(encoded["type"], _decode_bytes(encoded["data"]), encoded["title"])
         case "thinking":
-            return Thinking(kept["text"], kept["signature"], kept["sealed"])
+            return ThinkingPart(encoded["text"], encoded["signature"], encoded["sealed"])
         case "call":
-            return ToolCall(kept["id"], kept["name"], kept["arguments"])
+            return ToolCall(encoded["id"], encoded["name"], encoded["arguments"])
         case "result":
-            pieces = tuple(_read(piece) for piece in kept["content"])
-            shown = tuple(piece for piece in pieces if isinstance(piece, Text | Image))
-            return ToolResult(kept["id"], shown, kept["is_error"])
+            parts = tuple(_decode_part(part) for part in encoded["content"])
+            content = tuple(part for part in parts if isinstance(part, TextPart | ImagePart))
+            return ToolResult(encoded["id"], content, encoded["is_error"])
         case kind:
             raise ValueError(f"a part of a kind that is not known: {kind}")
 
 
-def _text(data: bytes) -> str:
+def _encode_bytes(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _bytes(text: str) -> bytes:
+def _decode_bytes(text: str) -> bytes:
     return base64.b64decode(text)

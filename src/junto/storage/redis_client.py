@@ -1,4 +1,4 @@
-"""The way to a Redis server, and what its failures mean to us."""
+"""Connections to a Redis server, and the translation of its errors."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
@@ -9,16 +9,16 @@ from junto.domain.errors import ConfigurationError, InputOutputError, SecurityEr
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-_SECONDS = 5.0
-_MOST_CONNECTIONS = 50
+_TIMEOUT_SECONDS = 5.0
+_MAX_CONNECTIONS = 50
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str) -> AsyncIterator["Redis"]:
-    """Open a pool of connections to the server at `url`, and close it at the end of the block.
+async def open_redis(url: str) -> AsyncIterator["Redis"]:
+    """Open a connection pool for the server at `url`, and close it when the context exits.
 
     Raises:
-        ConfigurationError: the driver is not installed, or `url` is none.
+        ConfigurationError: the driver is not installed, or `url` is invalid.
     """
     try:
         from redis.asyncio import BlockingConnectionPool, Redis
@@ -27,13 +27,13 @@ async def connected(url: str) -> AsyncIterator["Redis"]:
             "redis.url is set, but the driver is not installed: pip install 'junto[redis]'."
         ) from None
     try:
-        # One that waits: hundreds of callers at once must not need hundreds of connections.
+        # A blocking pool: hundreds of concurrent callers must not open hundreds of connections.
         pool = BlockingConnectionPool.from_url(
             url,
-            max_connections=_MOST_CONNECTIONS,
-            timeout=_SECONDS,
-            socket_timeout=_SECONDS,
-            socket_connect_timeout=_SECONDS,
+            max_connections=_MAX_CONNECTIONS,
+            timeout=_TIMEOUT_SECONDS,
+            socket_timeout=_TIMEOUT_SECONDS,
+            socket_connect_timeout=_TIMEOUT_SECONDS,
         )
     except ValueError:
         raise ConfigurationError("redis.url takes redis://, rediss:// or unix://.") from None
@@ -41,30 +41,30 @@ async def connected(url: str) -> AsyncIterator["Redis"]:
         yield redis
 
 
-async def version(url: str) -> str:
-    """Return which Redis answers at `url`.
+async def fetch_version(url: str) -> str:
+    """Return the version of the Redis server at `url`.
 
     Raises:
-        ConfigurationError: the driver is not installed, or `url` is none.
-        SecurityError: it does not let us in.
-        InputOutputError: nobody answers there.
+        ConfigurationError: the driver is not installed, or `url` is invalid.
+        SecurityError: the server rejects the credentials.
+        InputOutputError: the server does not answer.
     """
-    async with connected(url) as redis:
+    async with open_redis(url) as redis:
         from redis.exceptions import AuthenticationError, RedisError
 
         try:
-            found = await redis.info("server")
+            info = await redis.info("server")
         except (RedisError, OSError) as error:
-            # The driver has a class for this, but not for all servers.
+            # Not every server reports this in a way that the driver maps to AuthenticationError.
             if isinstance(error, AuthenticationError) or "password" in str(error):
                 raise SecurityError("Redis refuses the user or the password.") from None
             raise InputOutputError(f"Redis does not answer ({type(error).__name__}).") from None
-    return str(found["redis_version"])
+    return str(info["redis_version"])
 
 
 @contextlib.contextmanager
-def reported() -> Iterator[None]:
-    """Turn Redis's failures into ours; its own words may hold the address with its password."""
+def translate_errors() -> Iterator[None]:
+    """Translate Redis errors to ours, without their text: it may contain the URL and password."""
     from redis.exceptions import RedisError
 
     try:

@@ -1,20 +1,29 @@
-"""Rates that several servers share, kept in Redis.
+"""Rate limits and budget accounts that several servers share, in Redis.
 
-Looking and taking are one script, which Redis runs whole, so nobody can come between.
+Checking a limit and taking from it is one script, which Redis runs atomically.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
 from redis.asyncio import Redis
+from typing_extensions import override
 
-from junto.domain.limits import Rate, Taken
-from junto.storage.redis_server import reported
-from junto.work.tasks import surely
+from junto.domain.limits import (
+    BudgetAccount,
+    BudgetAccountStore,
+    Period,
+    RateLimit,
+    RateReservation,
+)
+from junto.runtime.tasks import run_shielded
+from junto.storage.redis_client import translate_errors
+from junto.storage.values import to_nanodollars
 
-# Entries are kept by the time at which they were made, in a sorted set, and their tokens beside it.
-# The clock is Redis's own, so that servers need not agree on theirs.
-_TAKE = """
+# Requests are in a sorted set by time, and their tokens in a hash. The time is that of the Redis
+# server, because the clocks of Junto servers may differ.
+_ACQUIRE_SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local window, most_requests, most_tokens = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -41,38 +50,95 @@ redis.call('PEXPIRE', KEYS[2], window)
 return 0
 """
 
-_SETTLE = """
+_SETTLE_SCRIPT = """
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 end
 """
 
 
+_RESERVE_SCRIPT = """
+local spent = tonumber(redis.call('GET', KEYS[1]) or '0')
+local amount, limit, seconds = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+if spent + amount > limit then return math.max(0, spent) end
+redis.call('INCRBY', KEYS[1], ARGV[1])
+if seconds > 0 then redis.call('EXPIRE', KEYS[1], seconds) end
+return -1
+"""
+
+_DAY_SECONDS = 86_400
+# Somewhat longer than the period, for calls that start in it and are settled after it.
+_RETENTION_SECONDS = {Period.DAY: 2 * _DAY_SECONDS, Period.MONTH: 33 * _DAY_SECONDS, Period.EVER: 0}
+
+
 @dataclass(frozen=True, slots=True)
-class RedisLimiter:
-    """Hands out places within a rate, to all servers together."""
+class RedisRateLimiter:
+    """A rate limiter shared by all servers."""
 
     redis: Redis
     prefix: str = "junto:rate:"
 
-    async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
-        """Return a place, or the seconds after which there may be one."""
-        taken = Taken(key, uuid4().hex)
+    async def acquire(self, key: str, tokens: int, rate: RateLimit) -> RateReservation | float:
+        """Return a reservation, or the seconds to wait before trying again."""
+        reservation = RateReservation(key, uuid4().hex)
         window = max(1, round(rate.seconds * 1000))
-        with reported():
+        with translate_errors():
             wait = await self.redis.eval(
-                _TAKE, 2, *self._keys(key), window, rate.requests, rate.tokens, tokens, taken.id
+                _ACQUIRE_SCRIPT,
+                2,
+                *self._keys(key),
+                window,
+                rate.requests,
+                rate.tokens,
+                tokens,
+                reservation.id,
             )
-        return taken if wait == 0 else int(wait) / 1000
+        return reservation if wait == 0 else int(wait) / 1000
 
-    async def settle(self, taken: Taken, tokens: int) -> None:
-        """Say how many tokens the call took in truth."""
-        with reported():
-            await surely(self._settled(taken, tokens))
+    async def settle(self, reservation: RateReservation, tokens: int) -> None:
+        """Replace the reserved tokens by those that the call actually used."""
+        with translate_errors():
+            await run_shielded(self._settle(reservation, tokens))
 
-    async def _settled(self, taken: Taken, tokens: int) -> None:
-        await self.redis.eval(_SETTLE, 1, self._keys(taken.key)[1], taken.id, tokens)
+    async def _settle(self, reservation: RateReservation, tokens: int) -> None:
+        await self.redis.eval(
+            _SETTLE_SCRIPT, 1, self._keys(reservation.key)[1], reservation.id, tokens
+        )
 
     def _keys(self, key: str) -> tuple[str, str]:
-        # The braces keep both on one node of a cluster.
+        # The braces are a hash tag: they keep both keys on one node of a Redis Cluster.
         return f"{self.prefix}{{{key}}}:times", f"{self.prefix}{{{key}}}:tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class RedisBudgetAccounts(BudgetAccountStore):
+    """Budget accounts shared by all servers."""
+
+    redis: Callable[[], Awaitable[Redis]]
+    prefix: str = "junto:spent:"
+
+    @override
+    async def reserve(self, account: BudgetAccount, window: str, amount: int) -> int | None:
+        with translate_errors():
+            spent = await (await self.redis()).eval(
+                _RESERVE_SCRIPT,
+                1,
+                self._key(account, window),
+                amount,
+                to_nanodollars(account.limit),
+                _RETENTION_SECONDS[account.period],
+            )
+        return None if int(spent) < 0 else int(spent)
+
+    @override
+    async def adjust(self, account: BudgetAccount, window: str, difference: int) -> None:
+        with translate_errors():
+            await (await self.redis()).incrby(self._key(account, window), difference)
+
+    @override
+    async def read(self, account: BudgetAccount, window: str) -> int:
+        with translate_errors():
+            return int(await (await self.redis()).get(self._key(account, window)) or 0)
+
+    def _key(self, account: BudgetAccount, window: str) -> str:
+        return f"{self.prefix}{account.key}:{window}"

@@ -1,1 +1,1 @@
-"""Logs, metrics and traces of the work."""
+"""Logs, metrics, trace ids and usage records."""

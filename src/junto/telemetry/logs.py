@@ -1,12 +1,17 @@
-"""Structured log lines: written through `logging`, redacted once, rendered by structlog.
+"""Structured logging: written through `logging`, redacted once, rendered by structlog.
 
-Every line of ours and of the libraries takes the same way: a `logging` record, one formatter that
-adds time and trace and takes secrets out, then the sinks. A sink that fails loses its line and
-nothing else.
+Log lines of Junto and of libraries take the same path: a `logging` record, one formatter that adds
+the time and trace id and redacts secrets, then the handlers. A handler that fails loses only its
+line.
 """
 
+import contextlib
 import logging
+import os
+import queue
+import select
 import sys
+import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,71 +20,75 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from junto.security.folders import made_privately
-from junto.security.secrets import Redactor
-from junto.telemetry.files import SharedFileHandler
-from junto.telemetry.stderr import StderrHandler
-from junto.telemetry.traces import current_trace
+from junto.security.private_dirs import make_private_dirs
+from junto.security.redaction import Redactor
+from junto.telemetry.log_files import SharedFileHandler
+from junto.telemetry.trace_context import get_trace_id
 
 if TYPE_CHECKING:
     from structlog.typing import Processor
 
-ROOT = "junto"
-# What goes into files of these names is kept down to the last detail.
-_DETAILED = ("reasoning", "tools")
+ROOT_LOGGER = "junto"
+# Loggers with a log file of their own that includes debug lines.
+_DEBUG_LOGGERS = ("reasoning", "tools")
+_MAX_QUEUED_LINES = 1000
+# A pipe that polls as writable accepts this many bytes without blocking (POSIX requires at least
+# 512).
+_ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
+_FLUSH_TIMEOUT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A logger that takes facts as keywords: `log.info("tool called", tool="chat")`."""
+    """A logger that takes fields as keywords: `log.info("tool called", tool="chat")`."""
 
     logger: logging.Logger
 
     @classmethod
-    def of(cls, room: str) -> "Log":
-        """Return the log of one room: `junto.transport`, `junto.audit`."""
-        return cls(logging.getLogger(f"{ROOT}.{room}"))
+    def get(cls, name: str) -> "Log":
+        """Return the logger of one area, such as `junto.transport` or `junto.audit`."""
+        return cls(logging.getLogger(f"{ROOT_LOGGER}.{name}"))
 
     @property
-    def wanted(self) -> bool:
-        """Return whether anybody would see an ordinary line of this log."""
+    def is_info_enabled(self) -> bool:
+        """Return whether info lines are written."""
         return self.logger.isEnabledFor(logging.INFO)
 
     @property
-    def detailed(self) -> bool:
-        """Return whether anybody would see a detail in this log."""
+    def is_debug_enabled(self) -> bool:
+        """Return whether debug lines are written."""
         return self.logger.isEnabledFor(logging.DEBUG)
 
-    def debug(self, event: str, **facts: Any) -> None:
-        """Note a detail for whoever looks for a fault."""
-        self._write(logging.DEBUG, event, facts)
+    def debug(self, event: str, **fields: Any) -> None:
+        """Log a detail for debugging."""
+        self._write(logging.DEBUG, event, fields)
 
-    def info(self, event: str, **facts: Any) -> None:
-        """Note what happened."""
-        self._write(logging.INFO, event, facts)
+    def info(self, event: str, **fields: Any) -> None:
+        """Log a normal event."""
+        self._write(logging.INFO, event, fields)
 
-    def warning(self, event: str, **facts: Any) -> None:
-        """Note what an operator should look at."""
-        self._write(logging.WARNING, event, facts)
+    def warning(self, event: str, **fields: Any) -> None:
+        """Log an event that an operator should look at."""
+        self._write(logging.WARNING, event, fields)
 
-    def crash(self, event: str, error: BaseException, **facts: Any) -> None:
-        """Note a failure that nobody foresaw, with its traceback."""
-        self._write(logging.ERROR, event, facts, error)
+    def exception(self, event: str, error: BaseException, **fields: Any) -> None:
+        """Log an unexpected error with its traceback."""
+        self._write(logging.ERROR, event, fields, error)
 
     def _write(
-        self, level: int, event: str, facts: dict[str, Any], error: BaseException | None = None
+        self, level: int, event: str, fields: dict[str, Any], error: BaseException | None = None
     ) -> None:
         if self.logger.isEnabledFor(level):
-            # Made here, because `Logger.log` would first walk the stack to find this very line.
+            # Built directly, because `Logger.log` would walk the stack to find the caller.
             exc_info = (type(error), error, error.__traceback__) if error else None
             record = logging.LogRecord(self.logger.name, level, "", 0, event, (), exc_info)
-            record.facts = facts
+            record.fields = fields
             self.logger.handle(record)
 
 
 @dataclass(frozen=True, slots=True)
-class Sinks:
-    """Where lines go: standard error, a folder of files, both or neither."""
+class LogSinks:
+    """Where log lines go: standard error, a directory of files, both or neither."""
 
     level: str
     stderr: bool = True
@@ -87,18 +96,20 @@ class Sinks:
 
 
 @contextmanager
-def logging_to(sinks: Sinks, redactor: Redactor) -> Iterator[None]:
+def configure_logging(sinks: LogSinks, redactor: Redactor) -> Iterator[None]:
     """Send all log lines to `sinks` until the end of the block."""
     level = logging.getLevelNamesMapping()[sinks.level.upper()]
-    # With no handler at all, `logging` would write to standard error itself, secrets and all.
-    handlers = [logging.NullHandler(), *_handlers(sinks, redactor, level)]
-    root, ours = logging.getLogger(), logging.getLogger(ROOT)
-    detailed = [logging.getLogger(f"{ROOT}.{name}") for name in _DETAILED if sinks.directory]
-    before = (root.level, ours.level, logging.raiseExceptions)
-    # Libraries speak up only about trouble, unless somebody is looking for a fault.
+    # Without any handler, `logging` would write unredacted lines to standard error.
+    handlers = [logging.NullHandler(), *_build_handlers(sinks, redactor, level)]
+    root, junto_logger = logging.getLogger(), logging.getLogger(ROOT_LOGGER)
+    debug_loggers = [
+        logging.getLogger(f"{ROOT_LOGGER}.{name}") for name in _DEBUG_LOGGERS if sinks.directory
+    ]
+    previous = (root.level, junto_logger.level, logging.raiseExceptions)
+    # Libraries log only warnings and errors, unless the level is debug.
     root.setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))
-    ours.setLevel(min(level, logging.INFO) if sinks.directory else level)
-    for logger in detailed:
+    junto_logger.setLevel(min(level, logging.INFO) if sinks.directory else level)
+    for logger in debug_loggers:
         logger.setLevel(logging.DEBUG)
     logging.raiseExceptions = False
     for handler in handlers:
@@ -109,90 +120,157 @@ def logging_to(sinks: Sinks, redactor: Redactor) -> Iterator[None]:
         for handler in handlers:
             root.removeHandler(handler)
             handler.close()
-        root.setLevel(before[0])
-        ours.setLevel(before[1])
-        for logger in detailed:
+        root.setLevel(previous[0])
+        junto_logger.setLevel(previous[1])
+        for logger in debug_loggers:
             logger.setLevel(logging.NOTSET)
-        logging.raiseExceptions = before[2]
+        logging.raiseExceptions = previous[2]
 
 
-def _handlers(sinks: Sinks, redactor: Redactor, level: int) -> Iterator[logging.Handler]:
+def _build_handlers(sinks: LogSinks, redactor: Redactor, level: int) -> Iterator[logging.Handler]:
     if sinks.directory:
         try:
-            yield from _files(sinks.directory, redactor, level)
+            yield from _build_file_handlers(sinks.directory, redactor, level)
         except OSError as error:
-            print(  # noqa: T201 - there is no log yet to say it in
+            print(  # noqa: T201 - logging is not configured yet
                 f"junto: no log files in {sinks.directory}: {error.strerror}", file=sys.stderr
             )
     if sinks.stderr:
         handler = StderrHandler()
         handler.setLevel(level)
-        handler.setFormatter(_Rendered(redactor, people=bool(sys.stderr) and sys.stderr.isatty()))
+        handler.setFormatter(
+            _LineFormatter(redactor, for_terminal=bool(sys.stderr) and sys.stderr.isatty())
+        )
         yield handler
 
 
-def _files(directory: Path, redactor: Redactor, level: int) -> Iterator[logging.Handler]:
-    made_privately(directory)
-    for name, least in (
+def _build_file_handlers(
+    directory: Path, redactor: Redactor, level: int
+) -> Iterator[logging.Handler]:
+    make_private_dirs(directory)
+    for name, min_level in (
         ("general", level),
-        *((name, logging.DEBUG) for name in _DETAILED),
+        *((name, logging.DEBUG) for name in _DEBUG_LOGGERS),
         ("audit", logging.INFO),
     ):
         handler = SharedFileHandler(directory / f"{name}.log")
-        handler.setLevel(least)
-        handler.setFormatter(_Rendered(redactor, people=False))
+        handler.setLevel(min_level)
+        handler.setFormatter(_LineFormatter(redactor, for_terminal=False))
         if name != "general":
-            handler.addFilter(logging.Filter(f"{ROOT}.{name}"))
+            handler.addFilter(logging.Filter(f"{ROOT_LOGGER}.{name}"))
         yield handler
 
 
-class _Rendered(logging.Formatter):
-    """Render a record as one line: JSON for programs, columns for people."""
+class _LineFormatter(logging.Formatter):
+    """A formatter for one line per record: JSON for files and pipes, columns for terminals."""
 
-    def __init__(self, redactor: Redactor, *, people: bool) -> None:
+    def __init__(self, redactor: Redactor, *, for_terminal: bool) -> None:
         super().__init__()
         self._redactor = redactor
-        self._people = people
-        self._chain: list[Processor] = []
+        self._for_terminal = for_terminal
+        self._processors: list[Processor] = []
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        # structlog is imported with the first line: most stdio servers never write one.
-        self._chain = self._chain or _chain(self._redactor, people=self._people)
+        # structlog is imported with the first line, because most stdio servers never log one.
+        self._processors = self._processors or _build_processors(
+            self._redactor, for_terminal=self._for_terminal
+        )
         event: Any = {
             "event": record.getMessage(),
             "level": record.levelname.lower(),
             "logger": record.name,
-            **({"trace": trace} if (trace := current_trace()) else {}),
-            **getattr(record, "facts", {}),
+            **({"trace": trace} if (trace := get_trace_id()) else {}),
+            **getattr(record, "fields", {}),
             **({"exc_info": record.exc_info} if record.exc_info else {}),
         }
-        for processor in self._chain:
+        for processor in self._processors:
             event = processor(None, record.levelname.lower(), event)
         return str(event)
 
 
-def _chain(redactor: Redactor, *, people: bool) -> "list[Processor]":
-    from structlog import dev, processors  # see above
+def _build_processors(redactor: Redactor, *, for_terminal: bool) -> "list[Processor]":
+    from structlog import dev, processors  # deferred: see `format`
 
-    def redacted(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
-        return redactor.facts(event)
+    def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+        return redactor.redact_fields(event)
 
     chain: list[Processor] = [
         processors.TimeStamper(fmt="iso", utc=True),
         processors.format_exc_info,
-        redacted,
+        redact,
     ]
-    if not people:
+    if not for_terminal:
         return [*chain, processors.JSONRenderer(default=repr)]
-    return [*chain, _tamed, dev.ConsoleRenderer(exception_formatter=dev.plain_traceback)]
+    return [
+        *chain,
+        _escape_control_chars,
+        dev.ConsoleRenderer(exception_formatter=dev.plain_traceback),
+    ]
 
 
-def _tamed(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
-    """Write out control characters, with which a caller could forge lines or steer a terminal."""
+def _escape_control_chars(
+    _logger: Any, _method: str, event: MutableMapping[str, Any]
+) -> dict[str, Any]:
+    """Escape control characters, which could forge lines or control the terminal."""
     return {
         name: value.encode("unicode_escape").decode()
         if isinstance(value, str) and name != "exception"
         else value
         for name, value in event.items()
     }
+
+
+class StderrHandler(logging.Handler):
+    """A handler that writes to standard error without ever blocking the caller.
+
+    If a client never reads the server's standard error, the pipe fills up and a plain write would
+    block the server. Lines that cannot be written at once go to a thread through a bounded queue;
+    when the queue is full, further lines are dropped.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: queue.Queue[bytes | None] = queue.Queue(_MAX_QUEUED_LINES)
+        self._writer: threading.Thread | None = None
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        # A failure here, even in a formatter, must lose only this line, not fail the caller.
+        with contextlib.suppress(Exception):
+            line = self.format(record).encode("utf-8", "replace") + b"\n"
+            if self._writer is None and len(line) <= _ATOMIC_WRITE_BYTES and _has_room():
+                os.write(2, line)
+            else:
+                self._enqueue(line)
+
+    @override
+    def close(self) -> None:
+        if self._writer:
+            with contextlib.suppress(queue.Full):
+                self._lines.put_nowait(None)
+            self._writer.join(_FLUSH_TIMEOUT_SECONDS)
+        super().close()
+
+    def _enqueue(self, line: bytes) -> None:
+        self._lines.put_nowait(line)
+        if self._writer is None:
+            self._writer = threading.Thread(
+                target=self._write_queued_lines, name="junto-stderr", daemon=True
+            )
+            self._writer.start()
+
+    def _write_queued_lines(self) -> None:
+        while (line := self._lines.get()) is not None:
+            with contextlib.suppress(OSError):
+                while line:
+                    line = line[os.write(2, line) :]
+
+
+def _has_room() -> bool:
+    """Return whether a short line can be written to standard error without blocking."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    poll = select.poll()
+    poll.register(2, select.POLLOUT)
+    return any(events & select.POLLOUT for _, events in poll.poll(0))

@@ -1,20 +1,22 @@
-"""The numbers that Junto keeps, for Prometheus to collect."""
+"""Prometheus metrics."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from junto import __version__
+from junto.version import __version__
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+EXPOSITION_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_RUN_SECONDS_BUCKETS = (1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+_RUN_TURNS_BUCKETS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelNumbers:
-    """What is counted about models."""
+class ModelMetrics:
+    """Metrics about model requests."""
 
     requests: "Counter"
     input_tokens: "Counter"
@@ -24,39 +26,35 @@ class ModelNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentNumbers:
-    """What is counted about runs of the agent."""
+class AgentMetrics:
+    """Metrics about agent runs."""
 
     runs: "Counter"
-    running: "Gauge"
+    active_runs: "Gauge"
     cost: "Counter"
     duration: "Histogram"
     turns: "Histogram"
 
 
-_RUN_SECONDS = (1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-_RUN_TURNS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)
-
-
 @dataclass(frozen=True)
 class Metrics:
-    """Everything that is counted, from zero and apart from every other Junto in this process.
+    """All metrics of one Junto instance, in a registry of their own.
 
-    The library is imported with the first number: a start should not wait for it.
+    prometheus_client is imported with the first metric, to keep startup fast.
     """
 
     @cached_property
     def registry(self) -> "CollectorRegistry":
-        """Return where all numbers are registered."""
+        """Return the registry that holds all metrics."""
         from prometheus_client import CollectorRegistry, Gauge
 
         registry = CollectorRegistry()
-        about = "Always 1; the label tells which Junto this is."
-        Gauge("junto_info", about, ["version"], registry=registry).labels(__version__).set(1)
+        help_text = "Always 1; the label tells which Junto this is."
+        Gauge("junto_info", help_text, ["version"], registry=registry).labels(__version__).set(1)
         return registry
 
     @cached_property
-    def _calls(self) -> "Counter":
+    def _tool_calls(self) -> "Counter":
         from prometheus_client import Counter
 
         return Counter(
@@ -67,7 +65,7 @@ class Metrics:
         )
 
     @cached_property
-    def _duration(self) -> "Histogram":
+    def _tool_call_duration(self) -> "Histogram":
         from prometheus_client import Histogram
 
         return Histogram(
@@ -92,55 +90,62 @@ class Metrics:
         )
 
     @cached_property
-    def _agent(self) -> "AgentNumbers":
+    def _agent(self) -> "AgentMetrics":
         from prometheus_client import Counter, Gauge, Histogram
 
-        def histogram(name: str, about: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(name, about, registry=self.registry, buckets=buckets)
+        def build_histogram(name: str, help_text: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(name, help_text, registry=self.registry, buckets=buckets)
 
-        return AgentNumbers(
+        return AgentMetrics(
             runs=Counter(
                 "agent_runs_total",
                 "Runs of Claude Code, by how they ended: ok, or the error's code.",
                 ["status"],
                 registry=self.registry,
             ),
-            running=Gauge("agent_running", "Runs under way.", registry=self.registry),
+            active_runs=Gauge("agent_running", "Runs under way.", registry=self.registry),
             cost=Counter("agent_cost_usd_total", "Dollars spent by runs.", registry=self.registry),
-            duration=histogram("agent_run_duration_seconds", "How long runs took.", _RUN_SECONDS),
-            turns=histogram("agent_run_turns", "Turns that runs took.", _RUN_TURNS),
+            duration=build_histogram(
+                "agent_run_duration_seconds", "How long runs took.", _RUN_SECONDS_BUCKETS
+            ),
+            turns=build_histogram("agent_run_turns", "Turns that runs took.", _RUN_TURNS_BUCKETS),
         )
 
-    def agent_began(self) -> None:
-        """Count a run of the agent that is under way."""
-        self._agent.running.inc()
+    def record_run_start(self) -> None:
+        """Record that an agent run has started."""
+        self._agent.active_runs.inc()
 
-    def agent_ended(self, status: str, seconds: float, turns: int, dollars: float) -> None:
-        """Count a run of the agent that has ended."""
-        numbers = self._agent
-        numbers.running.dec()
-        numbers.runs.labels(status).inc()
-        numbers.duration.observe(seconds)
-        numbers.turns.observe(turns)
-        numbers.cost.inc(dollars)
+    def record_run_end(self, status: str, seconds: float, turns: int, dollars: float) -> None:
+        """Record that an agent run has ended."""
+        metrics = self._agent
+        metrics.active_runs.dec()
+        metrics.runs.labels(status).inc()
+        metrics.duration.observe(seconds)
+        metrics.turns.observe(turns)
+        metrics.cost.inc(dollars)
 
     @cached_property
-    def _models(self) -> "ModelNumbers":
+    def _models(self) -> "ModelMetrics":
         from prometheus_client import Counter, Histogram
 
-        def counter(name: str, about: str, *labels: str) -> Counter:
-            return Counter(name, about, labels, registry=self.registry)
+        def build_counter(name: str, help_text: str, *labels: str) -> Counter:
+            return Counter(name, help_text, labels, registry=self.registry)
 
-        # The names are those of an earlier system, which knew one provider; the label tells which.
-        return ModelNumbers(
-            requests=counter("claude_requests_total", "Answers of models.", "provider", "model"),
-            input_tokens=counter(
+        # Metric names are kept from an earlier system that only supported Claude; the `provider`
+        # label tells providers apart.
+        return ModelMetrics(
+            requests=build_counter(
+                "claude_requests_total", "Answers of models.", "provider", "model"
+            ),
+            input_tokens=build_counter(
                 "claude_tokens_input_total", "Tokens that went in.", "provider", "model"
             ),
-            output_tokens=counter(
+            output_tokens=build_counter(
                 "claude_tokens_output_total", "Tokens that came out.", "provider", "model"
             ),
-            errors=counter("claude_errors_total", "Failures, by their code.", "provider", "type"),
+            errors=build_counter(
+                "claude_errors_total", "Failures, by their code.", "provider", "type"
+            ),
             latency=Histogram(
                 "claude_request_latency_seconds",
                 "How long answers took.",
@@ -149,52 +154,52 @@ class Metrics:
             ),
         )
 
-    def model_answered(
+    def record_model_answer(
         self, provider: str, model: str, input_tokens: int, output_tokens: int, seconds: float
     ) -> None:
-        """Count one answer of a model."""
-        numbers = self._of_model(provider, model)
-        numbers.requests.inc()
-        numbers.input_tokens.inc(input_tokens)
-        numbers.output_tokens.inc(output_tokens)
-        numbers.latency.observe(seconds)
+        """Record one answer of a model."""
+        metrics = self._get_model_metrics(provider, model)
+        metrics.requests.inc()
+        metrics.input_tokens.inc(input_tokens)
+        metrics.output_tokens.inc(output_tokens)
+        metrics.latency.observe(seconds)
 
     @cached_property
-    def _by_model(self) -> dict[tuple[str, str], "ModelNumbers"]:
-        return {}  # as many as there are models; looking a label up takes its time
+    def _metrics_by_model(self) -> dict[tuple[str, str], "ModelMetrics"]:
+        return {}  # cached per model, because looking up labels is slow
 
-    def _of_model(self, provider: str, model: str) -> "ModelNumbers":
-        if (provider, model) not in self._by_model:
-            every = self._models
-            self._by_model[provider, model] = ModelNumbers(
-                requests=every.requests.labels(provider, model),
-                input_tokens=every.input_tokens.labels(provider, model),
-                output_tokens=every.output_tokens.labels(provider, model),
-                errors=every.errors,
-                latency=every.latency.labels(provider, model),
+    def _get_model_metrics(self, provider: str, model: str) -> "ModelMetrics":
+        if (provider, model) not in self._metrics_by_model:
+            unlabeled = self._models
+            self._metrics_by_model[provider, model] = ModelMetrics(
+                requests=unlabeled.requests.labels(provider, model),
+                input_tokens=unlabeled.input_tokens.labels(provider, model),
+                output_tokens=unlabeled.output_tokens.labels(provider, model),
+                errors=unlabeled.errors,
+                latency=unlabeled.latency.labels(provider, model),
             )
-        return self._by_model[provider, model]
+        return self._metrics_by_model[provider, model]
 
-    def model_failed(self, provider: str, code: str) -> None:
-        """Count one failure of a model."""
+    def record_model_error(self, provider: str, code: str) -> None:
+        """Record one failed request to a model."""
         self._models.errors.labels(provider, code).inc()
 
-    def tool_called(self, tool: str, outcome: str, seconds: float) -> None:
-        """Count one call of a tool."""
-        self._calls.labels(tool, outcome).inc()
-        self._duration.labels(tool).observe(seconds)
+    def record_tool_call(self, tool: str, outcome: str, seconds: float) -> None:
+        """Record one tool call."""
+        self._tool_calls.labels(tool, outcome).inc()
+        self._tool_call_duration.labels(tool).observe(seconds)
 
-    def job_began(self, tool: str) -> None:
-        """Count one job more."""
+    def record_job_start(self, tool: str) -> None:
+        """Record that a job has started."""
         self._jobs[0].labels(tool).inc()
 
-    def job_ended(self, tool: str, state: str) -> None:
-        """Count one job less."""
+    def record_job_end(self, tool: str, state: str) -> None:
+        """Record that a job has ended."""
         self._jobs[0].labels(tool).dec()
         self._jobs[1].labels(tool, state).inc()
 
-    def exposition(self) -> bytes:
-        """Return all numbers as Prometheus reads them."""
+    def render_exposition(self) -> bytes:
+        """Return all metrics in the Prometheus text format."""
         from prometheus_client import generate_latest
 
         return generate_latest(self.registry)

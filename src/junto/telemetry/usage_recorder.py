@@ -1,4 +1,4 @@
-"""What is used, summed up in memory and written down now and then."""
+"""Collect usage in memory and write the totals to the store."""
 
 import asyncio
 import time
@@ -6,47 +6,47 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from junto.domain.completions import Usage
 from junto.domain.errors import JuntoError
-from junto.domain.questions import Usage
-from junto.domain.usage import Amount, Heading, Origin, UsageStore
+from junto.domain.usage import RequestOrigin, UsageKey, UsageStore, UsageTotals
 from junto.telemetry.logs import Log
 
-_log = Log.of("usage")
+_log = Log.get("usage")
 
-# Days begin at different times; everywhere they begin at a quarter of an hour.
-STRETCH = 900
-# As long as nothing can be written, so many sums are kept; names are few, and time goes on.
-_MOST = 10_000
+# In every time zone, days begin at a multiple of 15 minutes UTC.
+BUCKET_SECONDS = 900
+# Bounds memory while the store is unavailable; further new keys are dropped.
+_MAX_PENDING_TOTALS = 10_000
 
 
 @dataclass(eq=False, slots=True)
-class UsageBook:
-    """Takes note of what is used; without a store, of nothing."""
+class UsageRecorder:
+    """A recorder of usage; without a store, it records nothing."""
 
     store: UsageStore | None = None
     now: Callable[[], float] = time.time
-    # Set as long as there is something to write down.
-    noted: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _sums: dict[Heading, Amount] = field(default_factory=dict, init=False)
-    _writing: "asyncio.Future[None] | None" = field(default=None, init=False)
-    # Whether the last time nothing could be written.
-    failing: bool = field(default=False, init=False)
+    # Set while there are totals to write.
+    pending: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _totals: dict[UsageKey, UsageTotals] = field(default_factory=dict, init=False)
+    _write_task: "asyncio.Future[None] | None" = field(default=None, init=False)
+    # Whether the last write failed.
+    is_failing: bool = field(default=False, init=False)
 
-    def tool_called(self, origin: Origin, *, failed: bool = False) -> None:
-        """Note one call of a tool."""
-        self._add(origin, "", "", Amount(calls=1, failures=int(failed)))
+    def record_tool_call(self, origin: RequestOrigin, *, failed: bool = False) -> None:
+        """Record one tool call."""
+        self._add(origin, "", "", UsageTotals(calls=1, failures=int(failed)))
 
-    def model_asked(
+    def record_model_call(
         self,
-        origin: Origin,
+        origin: RequestOrigin,
         model: tuple[str, str],
         usage: Usage,
         cost: Decimal | None,
         *,
         answered: bool,
     ) -> None:
-        """Note one question to a model, which is named by its provider and its id."""
-        amount = Amount(
+        """Record one request to a model, given as `(provider, model)`."""
+        totals = UsageTotals(
             questions=1,
             unanswered=int(not answered),
             input_tokens=usage.input_tokens,
@@ -54,42 +54,42 @@ class UsageBook:
             cost=cost or Decimal(0),
             unpriced=int(cost is None),
         )
-        self._add(origin, *model, amount)
+        self._add(origin, *model, totals)
 
     async def flush(self) -> None:
-        """Write down what was noted; what cannot be written is kept for the next time.
+        """Write the recorded totals; those that cannot be written are kept for the next time.
 
-        Whoever stops waiting does not stop the writing: nobody could tell whether it was done.
+        Cancelling the caller does not cancel the write, whose outcome would then be unknown.
         """
-        while self._writing and not self._writing.done():
-            await asyncio.shield(self._writing)
-        if self.store and self._sums:
-            sums, self._sums = self._sums, {}
-            self.noted.clear()
-            self._writing = asyncio.ensure_future(self._write(self.store, sums))
-            await asyncio.shield(self._writing)
+        while self._write_task and not self._write_task.done():
+            await asyncio.shield(self._write_task)
+        if self.store and self._totals:
+            totals, self._totals = self._totals, {}
+            self.pending.clear()
+            self._write_task = asyncio.ensure_future(self._write(self.store, totals))
+            await asyncio.shield(self._write_task)
 
-    async def _write(self, store: UsageStore, sums: dict[Heading, Amount]) -> None:
+    async def _write(self, store: UsageStore, totals: dict[UsageKey, UsageTotals]) -> None:
         try:
-            await store.add(sums)
-            self.failing = False
+            await store.add(totals)
+            self.is_failing = False
         except JuntoError as error:
-            for heading, amount in sums.items():
-                self._put(heading, amount)
-            if not self.failing:
+            for key, added in totals.items():
+                self._merge(key, added)
+            if not self.is_failing:
                 _log.warning("usage not written down", reason=error.message)
-            self.failing = True
-        except Exception as error:  # noqa: BLE001 - it would fail again and again: let it go
-            _log.crash("usage lost", error)
+            self.is_failing = True
+        except Exception as error:  # noqa: BLE001 - retrying would fail again, so drop the totals
+            _log.exception("usage lost", error)
 
-    def _add(self, origin: Origin, provider: str, model: str, amount: Amount) -> None:
+    def _add(self, origin: RequestOrigin, provider: str, model: str, totals: UsageTotals) -> None:
         if self.store:
-            begun = int(self.now()) // STRETCH * STRETCH
-            self._put(Heading(begun, origin.caller, origin.tool, model, provider), amount)
+            bucket_start = int(self.now()) // BUCKET_SECONDS * BUCKET_SECONDS
+            self._merge(UsageKey(bucket_start, origin.caller, origin.tool, model, provider), totals)
 
-    def _put(self, heading: Heading, amount: Amount) -> None:
-        known = self._sums.get(heading)
-        if known is None and len(self._sums) >= _MOST:
+    def _merge(self, key: UsageKey, totals: UsageTotals) -> None:
+        current = self._totals.get(key)
+        if current is None and len(self._totals) >= _MAX_PENDING_TOTALS:
             return
-        self._sums[heading] = known + amount if known else amount
-        self.noted.set()
+        self._totals[key] = current + totals if current else totals
+        self.pending.set()

@@ -1,1 +1,1 @@
-"""Everything a client sees: tools, resources, prompts, completions."""
+"""The MCP interface of the server: tools, resources, prompts, completions and tasks."""

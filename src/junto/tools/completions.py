@@ -1,4 +1,4 @@
-"""Suggestions for what a user is typing into a prompt's blank or an address."""
+"""Completions for prompt arguments and resource template variables."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -7,9 +7,9 @@ from mcp_types import CompletionArgument, PromptReference, ResourceTemplateRefer
 
 from junto.tools.prompts import Prompts
 
-Reference = PromptReference | ResourceTemplateReference
+_Reference = PromptReference | ResourceTemplateReference
 
-_MOST = 100  # the protocol allows no more in one answer
+_MAX_VALUES = 100  # the protocol allows no more in one answer
 
 LANGUAGES = (
     "bash", "c", "cpp", "csharp", "css", "go", "html", "java", "javascript", "json", "kotlin",
@@ -18,44 +18,52 @@ LANGUAGES = (
 
 
 class Completions:
-    """Knows the possible values of an argument by its name."""
+    """Completes the value of an argument by its name."""
 
     def __init__(
         self,
         values: Mapping[str, Callable[[], Sequence[str]]],
         prompts: Prompts,
-        looked_up: Mapping[str, Callable[[str], Awaitable[Sequence[str]]]] | None = None,
+        lookups: Mapping[str, Callable[[str], Awaitable[Sequence[str]]]] | None = None,
     ) -> None:
-        """Take values that are known, and those that must be looked up by what was typed."""
+        """Create the completions.
+
+        Args:
+            values: Functions that return all values of an argument.
+            prompts: The prompts whose arguments are completed.
+            lookups: Functions that look up values of an argument by the text typed so far.
+        """
         self._values = values
         self._prompts = prompts
-        self._looked_up = looked_up or {}
+        self._lookups = lookups or {}
 
-    async def of(self, reference: Reference, argument: CompletionArgument) -> dict[str, Any]:
-        """Return the values that begin with what was typed, then those with it inside.
+    async def complete(self, reference: _Reference, argument: CompletionArgument) -> dict[str, Any]:
+        """Return the values that start with the typed text, then those that contain it.
 
         Raises:
-            MCPError: there is no such prompt.
+            MCPError: the prompt does not exist.
         """
-        known = await self._known(reference, argument)
-        wanted = argument.value.casefold()
-        begins = [value for value in known if value.casefold().startswith(wanted)]
-        inside = [v for v in known if wanted in v.casefold() and v not in begins]
-        found = begins + inside
+        candidates = await self._find_candidates(reference, argument)
+        typed = argument.value.casefold()
+        prefixed = [value for value in candidates if value.casefold().startswith(typed)]
+        containing = [v for v in candidates if typed in v.casefold() and v not in prefixed]
+        matches = prefixed + containing
         return {
             "completion": {
-                "values": found[:_MOST],
-                "total": len(found),
-                "hasMore": len(found) > _MOST,
+                "values": matches[:_MAX_VALUES],
+                "total": len(matches),
+                "hasMore": len(matches) > _MAX_VALUES,
             }
         }
 
-    async def _known(self, reference: Reference, argument: CompletionArgument) -> Sequence[str]:
+    async def _find_candidates(
+        self, reference: _Reference, argument: CompletionArgument
+    ) -> Sequence[str]:
         name = argument.name
-        if isinstance(reference, PromptReference) and name not in self._prompts.blanks(
+        if isinstance(reference, PromptReference) and name not in self._prompts.argument_names(
             reference.name
         ):
             return ()
-        if name in self._looked_up:
-            return await self._looked_up[name](argument.value)
+        if name in self._lookups:
+            return await self._lookups[name](argument.value)
         return self._values.get(name, tuple)()

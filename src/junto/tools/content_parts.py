@@ -1,4 +1,4 @@
-"""Pictures and documents that come with a question."""
+"""Text, images and documents that are attached to a message."""
 
 import base64
 import binascii
@@ -7,119 +7,126 @@ from typing import Annotated, Protocol
 from pydantic import Field, WithJsonSchema
 
 from junto.domain.errors import InvalidInputError
-from junto.domain.messages import Document, Image, Message, Part, Text
-from junto.tools.tool import Arguments
+from junto.domain.messages import DocumentPart, ImagePart, Message, Part, TextPart
+from junto.tools.base import Arguments
 
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_PDF = "application/pdf"
-MOST_PARTS = 20
-MOST_BYTES = 20 * 1024 * 1024
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_PDF_TYPE = "application/pdf"
+_MAX_PARTS = 20
+_MAX_TOTAL_BYTES = 20 * 1024 * 1024
 
 
 class InlineData(Arguments):
-    """Data that comes with the call."""
+    """Base64 data in the call itself."""
 
     mime_type: str
     data: str
 
 
 class FileData(Arguments):
-    """Data that lies somewhere."""
+    """Data in a file or at a URL."""
 
     mime_type: str
     file_uri: str
 
 
 class PartArgument(Arguments):
-    """One part, in one of three forms."""
+    """One part; exactly one of its fields is set."""
 
     text: str | None = None
     inline_data: InlineData | None = None
     file_data: FileData | None = None
 
 
-# Told in one line: all of its schema, twice, would take more room than most tools.
-_FORMS = (
+# Described in one line, because the full schema is longer than that of most tools.
+_PARTS_DESCRIPTION = (
     "Images, PDF or texts to look at: {text}, {inlineData:{mimeType,data}} with base64, or "
     "{fileData:{mimeType,fileUri}} with file:// or https://."
 )
 Parts = Annotated[
     list[PartArgument],
-    Field(max_length=MOST_PARTS, description=_FORMS),
-    WithJsonSchema({"type": "array", "items": {"type": "object"}, "description": _FORMS}),
+    Field(max_length=_MAX_PARTS, description=_PARTS_DESCRIPTION),
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "object"}, "description": _PARTS_DESCRIPTION}
+    ),
 ]
 
 
-class Files(Protocol):
-    """Where files are read that a call only names."""
+class FileReader(Protocol):
+    """Reads the files that `fileData` parts refer to."""
 
-    async def read(self, uri: str, most_bytes: int) -> bytes:
-        """Return what lies at `uri`.
+    async def read(self, uri: str, max_bytes: int) -> bytes:
+        """Return the content at `uri`.
 
         Raises:
-            JuntoError: it must not be read, or cannot.
+            JuntoError: reading it is not allowed, or fails.
         """
         ...
 
 
-async def message_of(text: str, parts: list[PartArgument] | None, files: Files) -> Message:
-    """Return what the user says: their words, then their parts.
+async def build_message(text: str, parts: list[PartArgument] | None, files: FileReader) -> Message:
+    """Return a user message with the text followed by the parts.
 
     Raises:
-        InvalidInputError: a part is in no form that a model takes, or there is too much.
-        JuntoError: a file must not be read, or cannot.
+        InvalidInputError: a part is invalid, the message is empty, or the parts are too large.
+        JuntoError: reading a file is not allowed, or fails.
     """
-    found: list[Part] = [Text(text)] if text else []
-    left = MOST_BYTES
+    content: list[Part] = [TextPart(text)] if text else []
+    bytes_left = _MAX_TOTAL_BYTES
     for number, part in enumerate(parts or ()):
-        made, size = await _made(part, f"parts.{number}", files, left)
-        left -= size
-        if left < 0:
-            raise InvalidInputError(f"parts: they hold more than {MOST_BYTES // 2**20} MB.")
-        found.append(made)
-    if not any(not isinstance(part, Text) or part.text for part in found):
+        built, size = await _build_part(part, f"parts.{number}", files, bytes_left)
+        bytes_left -= size
+        if bytes_left < 0:
+            raise InvalidInputError(f"parts: they hold more than {_MAX_TOTAL_BYTES // 2**20} MB.")
+        content.append(built)
+    if not any(not isinstance(part, TextPart) or part.text for part in content):
         raise InvalidInputError("The message is empty: say something, or send parts.")
-    return Message.user(*found)
+    return Message.user(*content)
 
 
-async def _made(part: PartArgument, where: str, files: Files, left: int) -> tuple[Part, int]:
-    given = [
+async def _build_part(
+    part: PartArgument, location: str, files: FileReader, max_bytes: int
+) -> tuple[Part, int]:
+    set_fields = [
         name for name in ("text", "inline_data", "file_data") if getattr(part, name) is not None
     ]
-    match given:
+    match set_fields:
         case ["text"]:
-            words = part.text or ""
-            return Text(words), len(words.encode("utf-8", "replace"))
+            text = part.text or ""
+            return TextPart(text), len(text.encode("utf-8", "replace"))
         case ["inline_data"] if part.inline_data:
-            data = _decoded(part.inline_data.data, where)
-            return _typed(part.inline_data.mime_type, data, None, where), len(data)
+            data = _decode_base64(part.inline_data.data, location)
+            return _build_typed_part(part.inline_data.mime_type, data, None, location), len(data)
         case ["file_data"] if part.file_data:
-            data = await files.read(part.file_data.file_uri, left)
+            data = await files.read(part.file_data.file_uri, max_bytes)
             name = part.file_data.file_uri.rpartition("/")[2]
-            return _typed(part.file_data.mime_type, data, name or None, where), len(data)
+            return _build_typed_part(part.file_data.mime_type, data, name or None, location), len(
+                data
+            )
         case _:
             raise InvalidInputError(
-                f"{where}: it takes exactly one of text, inlineData and fileData."
+                f"{location}: it takes exactly one of text, inlineData and fileData."
             )
 
 
-def _decoded(data: str, where: str) -> bytes:
+def _decode_base64(data: str, location: str) -> bytes:
     try:
         return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidInputError(f"{where}.inlineData.data: it takes base64.") from None
+        raise InvalidInputError(f"{location}.inlineData.data: it takes base64.") from None
 
 
-def _typed(mime_type: str, data: bytes, title: str | None, where: str) -> Part:
+def _build_typed_part(mime_type: str, data: bytes, title: str | None, location: str) -> Part:
     kind = mime_type.partition(";")[0].strip().lower()
     if not data:
-        raise InvalidInputError(f"{where}: it is empty.")
-    if kind in _IMAGES:
-        return Image(kind, data)
-    if kind == _PDF:
-        return Document(kind, data, title)
+        raise InvalidInputError(f"{location}: it is empty.")
+    if kind in _IMAGE_TYPES:
+        return ImagePart(kind, data)
+    if kind == _PDF_TYPE:
+        return DocumentPart(kind, data, title)
     if kind.startswith("text/"):
-        return Text(data.decode("utf-8", "replace"))
+        return TextPart(data.decode("utf-8", "replace"))
     raise InvalidInputError(
-        f"{where}: a model takes no {kind[:50]}, but images (png, jpeg, gif, webp), PDF and text."
+        f"{location}: a model takes no {kind[:50]}, "
+        "but images (png, jpeg, gif, webp), PDF and text."
     )

@@ -1,4 +1,8 @@
-"""Calls that may be long: each is a job, which the request watches for as long as clients wait."""
+"""Calls of long-running tools: each runs as a job, and the request only watches it.
+
+A client waits for a limited time. If the job takes longer, the request is answered with how to find
+the job (or with a task, for clients that know tasks), and the job goes on.
+"""
 
 import asyncio
 import itertools
@@ -16,192 +20,220 @@ from junto.domain.errors import (
     JuntoError,
     TimeLimitError,
 )
-from junto.domain.jobs import Job, State
-from junto.jobs.running import Outcome, Running
-from junto.jobs.service import Jobs
-from junto.jobs.watching import Watch
-from junto.providers.client import sampler
+from junto.domain.jobs import Job, JobState
+from junto.jobs.handle import JobHandle, JobOutcome
+from junto.jobs.service import JobService
+from junto.jobs.subscription import JobSubscription
+from junto.providers.sampling import current_sampler
+from junto.security.redaction import Redactor
 from junto.telemetry.logs import Log
-from junto.tools.guard import Guard, crashed, digest
-from junto.tools.sampling import client_model
-from junto.tools.slices import Slice, fitting, plain
-from junto.tools.tasks import as_new_task, takes_tasks
-from junto.tools.tool import Call
+from junto.tools.client_requests import build_sampler
+from junto.tools.errors import build_error_result, build_internal_error
+from junto.tools.result_paging import TextSlice, to_json, truncate_result
+from junto.tools.tasks import build_task_result, supports_tasks
+from junto.tools.tool import CallContext
 
-_log = Log.of("tools")
+_log = Log.get("tools")
 
-Wire = dict[str, Any]
+_JsonObject = dict[str, Any]
 
-# What of a failure is told with the state of its job; the rest is in its result.
-_TOLD = ("code", "message", "retryable", "retryAfter", "sessionId")
-# When to try again to hand over a job that could not be written down.
-_AGAIN = 2.0
+# Fields of a failure that are stored with the state of its job; the rest is in its result.
+_PUBLIC_ERROR_FIELDS = ("code", "message", "retryable", "retryAfter", "sessionId")
+# Delay before another attempt to hand over a job whose record could not be saved.
+_RETRY_DELAY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongCalls:
-    """Runs calls as jobs, and hands over the job where the client would not wait for its end."""
+class JobCalls:
+    """Runs calls as jobs, and hands a job over to the client that does not wait for its end."""
 
-    jobs: Jobs
-    guard: Guard
-    # How long a client waits; one that understands tasks need not.
-    patience: float
-    before_task: float
-    # For how long a job is kept after its end.
-    kept: float
+    jobs: JobService
+    redactor: Redactor
+    # Seconds a client waits before the call is handed over; fewer for one that knows tasks.
+    wait_seconds: float
+    task_wait_seconds: float
+    # Seconds a job is kept after its end.
+    retention_seconds: float
     # The largest reply that clients show.
-    most_bytes: int
+    max_reply_bytes: int
+    # Whether clients have the tool `job`, with which they find what was handed over.
+    has_job_tool: bool = False
 
-    async def run(
+    def start(
         self,
-        call: Call,
-        answer: Callable[[Call], Awaitable[Any]],
-        *,
-        background: bool,
-        findable: bool,
-    ) -> Wire:
-        """Run `answer` as a job; return its result or, where it is `findable`, the job itself.
+        call: CallContext,
+        handler: Callable[[CallContext], Awaitable[_JsonObject]],
+        digest: str,
+    ) -> JobHandle:
+        """Start `handler` as a job, or return the one that waits for the answers in this call.
 
         Raises:
-            InvalidInputError: the call is to go where nobody could find it.
-            MCPError: the work failed in a way that nobody foresaw.
+            InvalidInputError: the call asks for the background, and nothing could find it there.
         """
-        tasks = takes_tasks(call.context)
-        if background and not (tasks or findable):
+        if _is_background(call) and not (supports_tasks(call.context) or self.has_job_tool):
             raise InvalidInputError(
                 "background: the tool `job`, which would tell the rest, is switched off here."
             )
-        running = self._resumed(call) or self.jobs.start(
-            call.caller,
-            call.params.name,
-            digest(call.params.arguments),
-            lambda running: self._outcome(replace(call, job=running), answer),
-        )
-        patience = self.before_task if tasks else self.patience if findable else None
-        try:
-            if not background:
-                await self._watch(running, call, patience)
-                if running.ended.is_set():
-                    return await self._reply(running, findable=findable)
-                if running.job.asks and not tasks:
-                    return _question(running.job)
-            said = "" if tasks or background else await self.jobs.text(running.job)
-            await self.jobs.detach(running)
-        except BaseException:
-            # Whoever asked will never hear of it.
-            running.stop("The client cancelled the call, or hung up.")
-            raise
-        # Nothing is waited for from here on, so nothing can come between it and its handle.
-        return as_new_task(running.job, self.kept) if tasks else self._handle(running.job, said)
 
-    def _resumed(self, call: Call) -> Running | None:
-        """Return the job that a call goes on with, which was asked something before.
+        def run(handle: JobHandle) -> Awaitable[_JsonObject]:
+            job_call = replace(call, job=handle)
+            current_sampler.set(build_sampler(job_call))  # in the context of the job's own task
+            return handler(job_call)
+
+        return self._resume(call) or self.jobs.start(
+            call.caller, call.tool_name, digest, run, self._build_failed_outcome
+        )
+
+    async def wait(self, handle: JobHandle, call: CallContext) -> _JsonObject:
+        """Return the result of a job or, if the client does not wait for it, the job itself.
 
         Raises:
-            InvalidInputError: it is not under way here any more.
+            Exception: whatever the handler raised before the job was handed over.
+        """
+        tasks, background = supports_tasks(call.context), _is_background(call)
+        wait_seconds = (
+            self.task_wait_seconds if tasks else self.wait_seconds if self.has_job_tool else None
+        )
+        try:
+            if not background:
+                await self._forward_until_done(handle, call, wait_seconds)
+                if handle.ended.is_set():
+                    return await self._build_reply(handle)
+                if handle.job.asks and not tasks:
+                    return _build_input_required(handle.job)
+            partial_text = "" if tasks or background else await self.jobs.text(handle.job)
+            await self.jobs.detach(handle)
+        except BaseException:
+            # The client never learns of the job, so it must not go on.
+            handle.stop("The client cancelled the call, or hung up.")
+            raise
+        # No await from here on, so nothing can come between the hand-over and the reply.
+        call.outcome.is_deferred = True
+        handle.add_end_callback(lambda: call.outcome.report(_get_error(handle)))
+        if tasks:
+            return build_task_result(handle.job, self.retention_seconds)
+        return self._build_job_reply(handle.job, partial_text)
+
+    def _resume(self, call: CallContext) -> JobHandle | None:
+        """Return the job that waits for the answers in this call, or None for a new call.
+
+        Raises:
+            InvalidInputError: that job is not running here any more.
         """
         state = call.params.request_state
         if state is None:
             return None
-        running = self.jobs.running(call.caller, state)
-        if running is None or running.job.tool != call.params.name:
+        handle = self.jobs.get_handle(call.caller, state)
+        if handle is None or handle.job.tool != call.tool_name:
             raise InvalidInputError("requestState: the call that it belongs to is over. Ask anew.")
-        given = call.params.input_responses or {}
-        running.hears({key: plain(value) for key, value in given.items()})
-        return running
+        responses = call.params.input_responses or {}
+        handle.receive_answers({key: to_json(value) for key, value in responses.items()})
+        return handle
 
-    async def _watch(self, running: Running, call: Call, patience: float | None) -> None:
-        """Pass on what the job says until it has ended, or the client waits no longer."""
+    async def _forward_until_done(
+        self, handle: JobHandle, call: CallContext, wait_seconds: float | None
+    ) -> None:
+        """Forward updates of the job until it ends, asks something, or the client stops waiting."""
         steps = itertools.count(1)
-        async with running.watched() as watch:
-            while not running.ended.is_set():
+        async with handle.subscribe() as subscription:
+            while not handle.ended.is_set():
                 try:
-                    async with asyncio.timeout(patience):
-                        await _pass_on(watch, call, steps)
-                    if running.job.asks:
+                    async with asyncio.timeout(wait_seconds):
+                        await _forward_updates(subscription, call, steps)
+                    if handle.job.asks:
                         return
                 except TimeoutError:
-                    if await self._kept(running):
+                    if await self._try_detach(handle):
                         return
-                    patience = _AGAIN
+                    wait_seconds = _RETRY_DELAY_SECONDS
 
-    async def _kept(self, running: Running) -> bool:
-        """Have a job written down, so that it can be found again; tell whether it is."""
+    async def _try_detach(self, handle: JobHandle) -> bool:
+        """Save the record of a job so that it can be found again; return whether that worked."""
         try:
-            await self.jobs.detach(running)
-        except InputOutputError as error:  # then it is better to wait, and risk the client's clock
-            _log.warning("job not handed over", job=running.job.id, reason=error.message)
+            await self.jobs.detach(handle)
+        except InputOutputError as error:  # waiting longer is better than losing the job
+            _log.warning("job not handed over", job=handle.job.id, reason=error.message)
             return False
         return True
 
-    async def _reply(self, running: Running, *, findable: bool) -> Wire:
-        job = running.job
-        if not (job.state is State.COMPLETED and job.result is not None):
-            raise await self._failure(running)
+    async def _build_reply(self, handle: JobHandle) -> _JsonObject:
+        job = handle.job
+        if not (job.state is JobState.COMPLETED and job.result is not None):
+            raise await self._build_failure(handle)
         whole = dict(job.result)
-        reply = fitting(job, whole, self.most_bytes) if findable else whole
-        if reply != whole and not await self._kept(running):
+        reply = truncate_result(job, whole, self.max_reply_bytes) if self.has_job_tool else whole
+        if reply != whole and not await self._try_detach(handle):
             return whole
         return reply
 
-    async def _failure(self, running: Running) -> Exception:
-        """Return what ended a job without a result, with what it had said before that."""
-        job, error = running.job, running.job.error or {}
-        if running.failure:
-            return running.failure
-        part = Slice.of(await self.jobs.text(job), 0, self.most_bytes // 2)
-        kind = TimeLimitError if job.state is State.TIMED_OUT else CancelledCallError
-        facts = {"jobId": job.id} | ({"partial": part.text} if part.text else {})
-        return kind(str(error.get("message")), retryable=False, facts=facts)
+    async def _build_failure(self, handle: JobHandle) -> Exception:
+        """Return what ended a job without a result; for a stopped one, with its partial text."""
+        error = _get_error(handle) or CancelledCallError("The work was stopped before it was done.")
+        if handle.exception is None and isinstance(error, JuntoError):
+            text = await self.jobs.text(handle.job)
+            part = TextSlice.from_text(text, 0, self.max_reply_bytes // 2)
+            error.details = {"jobId": handle.job.id}
+            if part.text:
+                error.details["partial"] = part.text
+        return error
 
-    def _handle(self, job: Job, said: str) -> Wire:
-        """Return how to find a job that goes on, and what it has said so far."""
-        part = Slice.of(said, 0, self.most_bytes // 2)
+    def _build_job_reply(self, job: Job, partial_text: str) -> _JsonObject:
+        """Return how to find a job that goes on, and its text so far."""
+        part = TextSlice.from_text(partial_text, 0, self.max_reply_bytes // 2)
         notice = (
             f"This goes on as job {job.id}. Call `job` with this jobId and action result for the "
             "answer; waitSeconds lets it wait for the end."
         )
-        facts = {"jobId": job.id, "state": job.state, "notice": notice}
+        content = {"jobId": job.id, "state": job.state, "notice": notice}
         if part.text:
-            facts |= {"partial": part.text}
+            content["partial"] = part.text
         so_far = [f"So far:\n{part.text}"] if part.text else []
         return {
             "content": [{"type": "text", "text": "\n\n".join([notice, *so_far])}],
-            "structuredContent": facts,
+            "structuredContent": content,
             "isError": False,
         }
 
-    async def _outcome(self, call: Call, answer: Callable[[Call], Awaitable[Any]]) -> Outcome:
-        """Do the work, and say how it ended in a way that can be kept."""
-        sampler.set(client_model(call))  # for this task, which is the job's own
-        try:
-            return Outcome(State.COMPLETED, plain(await answer(call)))
-        except JuntoError as error:
-            call.work.failure = error
-            result = self.guard.failure(call.params.name, error)
-            late = isinstance(error, TimeLimitError)
-            state = State.TIMED_OUT if late else State.FAILED
-            facts = result["structuredContent"]
-            return Outcome(state, result, {name: facts[name] for name in _TOLD if name in facts})
-        except MCPError as error:
-            fault = error
-        except Exception as error:  # noqa: BLE001 - logged, and told as far as may be told
-            fault = crashed(error, "job crashed", tool=call.params.name)
-        call.work.failure = fault
-        return Outcome(State.FAILED, None, {"code": fault.code, "message": fault.message})
+    def _build_failed_outcome(self, _handle: JobHandle, error: Exception) -> JobOutcome:
+        """Return the record of a job that failed: the result that its caller gets, or would get."""
+        if isinstance(error, JuntoError):
+            result = build_error_result(error, self.redactor)
+            state = JobState.TIMED_OUT if isinstance(error, TimeLimitError) else JobState.FAILED
+            content = result["structuredContent"]
+            fields = {name: content[name] for name in _PUBLIC_ERROR_FIELDS if name in content}
+            return JobOutcome(state, result, fields)
+        fault = error if isinstance(error, MCPError) else build_internal_error()
+        return JobOutcome(JobState.FAILED, None, {"code": fault.code, "message": fault.message})
 
 
-async def _pass_on(watch: Watch, call: Call, steps: Iterator[int]) -> None:
-    async with aclosing(watch.news()) as news:
-        async for message in news:
+def _is_background(call: CallContext) -> bool:
+    return bool(getattr(call.arguments, "background", False))
+
+
+def _get_error(handle: JobHandle) -> Exception | None:
+    """Return what a job failed with, or None if it completed."""
+    job = handle.job
+    if job.state is JobState.COMPLETED:
+        return None
+    if handle.exception:
+        return handle.exception
+    kind = TimeLimitError if job.state is JobState.TIMED_OUT else CancelledCallError
+    return kind(str((job.error or {}).get("message")), retryable=False)
+
+
+async def _forward_updates(
+    subscription: JobSubscription, call: CallContext, steps: Iterator[int]
+) -> None:
+    async with aclosing(subscription.stream_updates()) as updates:
+        async for message in updates:
             if isinstance(message, str):
-                await call.progress(next(steps), message=message)
+                await call.report_progress(next(steps), message=message)
             else:
-                await call.log(message)
+                await call.send_log(message)
 
 
-def _question(job: Job) -> Wire:
-    """Return what the client must tell before the job goes on, and how it is found then."""
+def _build_input_required(job: Job) -> _JsonObject:
+    """Return the questions that the client must answer before the job goes on."""
     return {
         "resultType": "input_required",
         "inputRequests": dict(job.asks or {}),

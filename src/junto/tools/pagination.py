@@ -1,4 +1,4 @@
-"""Long lists, a page at a time."""
+"""Cursor pagination for the list methods of the protocol."""
 
 import re
 from collections.abc import Sequence
@@ -7,25 +7,25 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-_CURSOR = re.compile(r"after-([0-9]{1,9})")
+_CURSOR_PATTERN = re.compile(r"after-([0-9]{1,9})")
 
 
-def page_of(
+def build_page(
     key: str, items: Sequence[dict[str, Any]], cursor: str | None, size: int
 ) -> dict[str, Any]:
-    """Return the part of `items` that `cursor` stands for, under `key`, with the next cursor.
+    """Return the page of `items` at `cursor` under `key`, with the cursor of the next page.
 
     Raises:
-        MCPError: the cursor is not one of ours.
+        MCPError: the cursor is invalid.
     """
-    start = 0 if cursor is None else _start(cursor, len(items))
+    start = 0 if cursor is None else _parse_cursor(cursor, len(items))
     end = start + size
     page: dict[str, Any] = {key: list(items[start:end])}
     return page | {"nextCursor": f"after-{end}"} if end < len(items) else page
 
 
-def _start(cursor: str, length: int) -> int:
-    match = _CURSOR.fullmatch(cursor)
+def _parse_cursor(cursor: str, length: int) -> int:
+    match = _CURSOR_PATTERN.fullmatch(cursor)
     if match and int(match[1]) <= length:
         return int(match[1])
     raise MCPError(INVALID_PARAMS, "Unknown cursor. Leave it out to start from the beginning.")

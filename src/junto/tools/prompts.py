@@ -1,4 +1,4 @@
-"""Prompts: questions worth asking well, with blanks to fill in."""
+"""Prompt templates with arguments: listing, rendering, and the prompts that Junto ships."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ from mcp_types import (
     InputRequiredResult,
 )
 
-from junto.tools.pages import page_of
+from junto.tools.pagination import build_page
 
-Render = Callable[
+PromptRenderer = Callable[
     [ServerRequestContext[Any, Any], GetPromptRequestParams],
     Awaitable[str | GetPromptResult | InputRequiredResult],
 ]
+_PromptValues = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Blank:
-    """A blank in a prompt."""
+class PromptArgument:
+    """An argument of a prompt."""
 
     name: str
     description: str
@@ -32,66 +33,70 @@ class Blank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt with its blanks; `render` fills them in."""
+    """A prompt with its arguments and the function that renders it."""
 
     name: str
     title: str
     description: str
-    blanks: tuple[Blank, ...] = ()
-    render: Render
+    arguments: tuple[PromptArgument, ...] = ()
+    render: PromptRenderer
 
     def definition(self) -> dict[str, Any]:
-        """Return it as the protocol lists it."""
+        """Return the entry for `prompts/list`."""
         return {
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "arguments": [
-                {"name": b.name, "description": b.description, "required": b.required}
-                for b in self.blanks
+                {
+                    "name": argument.name,
+                    "description": argument.description,
+                    "required": argument.required,
+                }
+                for argument in self.arguments
             ],
         }
 
 
 class Prompts:
-    """Every prompt on offer."""
+    """All prompts of the server."""
 
-    def __init__(self, prompts: Sequence[Prompt], page: int = 50) -> None:
+    def __init__(self, prompts: Sequence[Prompt], page_size: int = 50) -> None:
         self._prompts = {prompt.name: prompt for prompt in prompts}
-        self._page = page
+        self._page_size = page_size
 
-    def listed(self, cursor: str | None) -> dict[str, Any]:
+    def list_page(self, cursor: str | None) -> dict[str, Any]:
         """Return one page of the list of prompts."""
         definitions = [prompt.definition() for prompt in self._prompts.values()]
-        return page_of("prompts", definitions, cursor, self._page)
+        return build_page("prompts", definitions, cursor, self._page_size)
 
     async def get(
         self, context: ServerRequestContext[Any, Any], params: GetPromptRequestParams
     ) -> dict[str, Any] | GetPromptResult | InputRequiredResult:
-        """Return the prompt that `params` names, filled in.
+        """Render the prompt that `params` names.
 
         Raises:
-            MCPError: there is no such prompt, or a blank that it needs is empty.
+            MCPError: the prompt does not exist, or a required argument is missing.
         """
-        prompt = self._named(params.name)
-        for blank in prompt.blanks:
-            if blank.required and not (params.arguments or {}).get(blank.name):
-                raise MCPError(INVALID_PARAMS, f"{params.name} needs {blank.name}.")
-        filled = await prompt.render(context, params)
-        if not isinstance(filled, str):
-            return filled
-        message = {"role": "user", "content": {"type": "text", "text": filled}}
+        prompt = self._find(params.name)
+        for argument in prompt.arguments:
+            if argument.required and not (params.arguments or {}).get(argument.name):
+                raise MCPError(INVALID_PARAMS, f"{params.name} needs {argument.name}.")
+        rendered = await prompt.render(context, params)
+        if not isinstance(rendered, str):
+            return rendered
+        message = {"role": "user", "content": {"type": "text", "text": rendered}}
         return {"description": prompt.description, "messages": [message]}
 
-    def blanks(self, name: str) -> list[str]:
-        """Return the names of the blanks in the prompt called `name`.
+    def argument_names(self, name: str) -> list[str]:
+        """Return the names of the arguments of the prompt `name`.
 
         Raises:
-            MCPError: there is no such prompt.
+            MCPError: the prompt does not exist.
         """
-        return [blank.name for blank in self._named(name).blanks]
+        return [argument.name for argument in self._find(name).arguments]
 
-    def _named(self, name: str) -> Prompt:
+    def _find(self, name: str) -> Prompt:
         if prompt := self._prompts.get(name):
             return prompt
         raise MCPError(
@@ -99,123 +104,124 @@ class Prompts:
         )
 
 
-def house_prompts() -> tuple[Prompt, ...]:
-    """Return the prompts that Junto brings along."""
+def build_default_prompts() -> tuple[Prompt, ...]:
+    """Return the built-in prompts."""
     return (
-        _prompt(
+        _build_prompt(
             "code_review",
             "Code review",
             "Review code for faults, risks and clarity.",
             (
-                Blank("code", "The code to review", required=True),
-                Blank("language", "Its language"),
-                Blank("focus", "What matters most, such as security or speed"),
+                PromptArgument("code", "The code to review", required=True),
+                PromptArgument("language", "Its language"),
+                PromptArgument("focus", "What matters most, such as security or speed"),
             ),
-            _code_review,
+            _render_code_review,
         ),
-        _prompt(
+        _build_prompt(
             "explain_code",
             "Explain code",
             "Explain what code does and why, for a given reader.",
             (
-                Blank("code", "The code to explain", required=True),
-                Blank("language", "Its language"),
-                Blank("audience", "Who reads the explanation"),
+                PromptArgument("code", "The code to explain", required=True),
+                PromptArgument("language", "Its language"),
+                PromptArgument("audience", "Who reads the explanation"),
             ),
-            _explain_code,
+            _render_explain_code,
         ),
-        _prompt(
+        _build_prompt(
             "debug_help",
             "Debugging help",
             "Find the cause of an error and the smallest fix.",
             (
-                Blank("error", "The error, with its traceback if there is one", required=True),
-                Blank("code", "The code that raised it"),
-                Blank("tried", "What was tried already"),
+                PromptArgument(
+                    "error", "The error, with its traceback if there is one", required=True
+                ),
+                PromptArgument("code", "The code that raised it"),
+                PromptArgument("tried", "What was tried already"),
             ),
-            _debug_help,
+            _render_debug_help,
         ),
-        _prompt(
+        _build_prompt(
             "second_opinion",
             "Second opinion",
             "Ask another model to check an answer.",
             (
-                Blank("question", "The question that was asked", required=True),
-                Blank("answer", "The answer to check", required=True),
-                Blank("modelId", "The model to ask"),
+                PromptArgument("question", "The question that was asked", required=True),
+                PromptArgument("answer", "The answer to check", required=True),
+                PromptArgument("modelId", "The model to ask"),
             ),
-            _second_opinion,
+            _render_second_opinion,
         ),
     )
 
 
-Blanks = Mapping[str, str]
-
-
-def _prompt(
+def _build_prompt(
     name: str,
     title: str,
     description: str,
-    blanks: tuple[Blank, ...],
-    write: Callable[[Blanks], str],
+    arguments: tuple[PromptArgument, ...],
+    render_text: Callable[[_PromptValues], str],
 ) -> Prompt:
     async def render(_context: object, params: GetPromptRequestParams) -> str:
-        return write(params.arguments or {})
+        return render_text(params.arguments or {})
 
-    return Prompt(name=name, title=title, description=description, blanks=blanks, render=render)
+    return Prompt(
+        name=name, title=title, description=description, arguments=arguments, render=render
+    )
 
 
-def _fenced(text: str, language: str = "") -> str:
-    # A fence longer than any inside, so that code with fences of its own stays in one piece.
+def _fence_code(text: str, language: str = "") -> str:
+    # The fence must be longer than any fence inside the text.
     fence = "```"
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _code_review(blanks: Blanks) -> str:
-    focus = f" Pay most attention to {blanks['focus']}." if blanks.get("focus") else ""
+def _render_code_review(values: _PromptValues) -> str:
+    focus = f" Pay most attention to {values['focus']}." if values.get("focus") else ""
     return (
         f"Review this code as a careful colleague would.{focus} Name each problem with the line it "
         "is on, how it would show itself, and the change that mends it. Begin with what could do "
         "harm (wrong results, lost data, openings for attack), then what makes the code hard to "
         "read or change. Say so plainly if there is nothing to mend.\n\n"
-        + _fenced(blanks["code"], blanks.get("language", ""))
+        + _fence_code(values["code"], values.get("language", ""))
     )
 
 
-def _explain_code(blanks: Blanks) -> str:
-    audience = blanks.get("audience") or "a programmer who has not seen it before"
+def _render_explain_code(values: _PromptValues) -> str:
+    audience = values.get("audience") or "a programmer who has not seen it before"
     return (
         f"Explain this code to {audience}. Begin with one sentence on what it is for, then follow "
         "the data through it, and end with what is surprising or easily misunderstood.\n\n"
-        + _fenced(blanks["code"], blanks.get("language", ""))
+        + _fence_code(values["code"], values.get("language", ""))
     )
 
 
-def _debug_help(blanks: Blanks) -> str:
+def _render_debug_help(values: _PromptValues) -> str:
     parts = [
         (
             "Help me find the cause of this error. Give the likeliest cause first and how to "
             "confirm it, then the smallest change that fixes it."
         ),
-        "The error:\n" + _fenced(blanks["error"]),
+        "The error:\n" + _fence_code(values["error"]),
     ]
-    if blanks.get("code"):
-        parts.append("The code:\n" + _fenced(blanks["code"]))
-    if blanks.get("tried"):
-        parts.append("Tried already: " + blanks["tried"])
+    if values.get("code"):
+        parts.append("The code:\n" + _fence_code(values["code"]))
+    if values.get("tried"):
+        parts.append("Tried already: " + values["tried"])
     return "\n\n".join(parts)
 
 
-def _second_opinion(blanks: Blanks) -> str:
-    if blanks.get("modelId"):
-        ask = f"Ask the model {blanks['modelId']} to check this answer"
+def _render_second_opinion(values: _PromptValues) -> str:
+    if values.get("modelId"):
+        instruction = f"Ask the model {values['modelId']} to check this answer"
     else:
-        ask = "Check this answer independently"
+        instruction = "Check this answer independently"
     return (
-        f"{ask}. First answer the question afresh, then compare: what is right, what is wrong or "
-        "missing, and how sure you are.\n\n"
-        f"The question:\n{_fenced(blanks['question'])}\n\n"
-        f"The answer to check:\n{_fenced(blanks['answer'])}"
+        f"{instruction}. First answer the question afresh, then compare: what is right, what is "
+        "wrong or missing, and how sure you are.\n\n"
+        f"The question:\n{_fence_code(values['question'])}\n\n"
+        f"The answer to check:\n{_fence_code(values['answer'])}"
     )

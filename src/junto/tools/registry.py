@@ -1,4 +1,4 @@
-"""The tools on offer: found by name, checked, run, and answered in the protocol's shape."""
+"""The tools of a server: listed for clients, looked up by name, called through the pipeline."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -6,28 +6,25 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from mcp.shared.exceptions import MCPError
+from mcp.server.context import ServerRequestContext
 from mcp.shared.inbound import x_mcp_header_map
-from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult
-from pydantic import ValidationError
+from mcp_types import CallToolRequestParams
 from pydantic.alias_generators import to_camel
 
-from junto.domain.errors import ConfigurationError, InvalidInputError
-from junto.tools.guard import Guard, crashed
-from junto.tools.long import LongCalls
-from junto.tools.pages import page_of
-from junto.tools.schemas import input_schema, output_schema, problems
-from junto.tools.tool import Answer, Call, Group, Tool
+from junto.domain.errors import ConfigurationError
+from junto.tools.middleware import CallServices, build_handler, observe_call
+from junto.tools.pagination import build_page
+from junto.tools.schemas import build_input_schema, build_output_schema
+from junto.tools.tool import CallContext, Group, Tool
 
-_SHOWN = 100
+_MAX_NAME_CHARS = 100
 
-T = TypeVar("T")
-WireResult = dict[str, Any] | CallToolResult | InputRequiredResult
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class _Offer:
-    """A tool; its schemas are compiled when somebody asks for them."""
+class _RegisteredTool:
+    """A tool, with its schemas compiled on first use."""
 
     tool: Tool[Any]
 
@@ -38,162 +35,119 @@ class _Offer:
             "name": tool.name,
             "title": tool.title,
             "description": tool.description,
-            "inputSchema": input_schema(tool.arguments),
-            "annotations": tool.hints.wire(),
+            "inputSchema": build_input_schema(tool.arguments),
+            "annotations": tool.hints.to_wire(),
         }
         if tool.result:
-            definition["outputSchema"] = output_schema(tool.result)
+            definition["outputSchema"] = build_output_schema(tool.result)
         return definition
 
     @cached_property
-    def in_headers(self) -> bool:
+    def has_header_arguments(self) -> bool:
         return bool(x_mcp_header_map(self.definition["inputSchema"]))
-
-    def checked(self, arguments: Mapping[str, Any]) -> Any:
-        try:
-            return self.tool.arguments.model_validate(arguments)
-        except ValidationError as error:
-            raise InvalidInputError(problems(error, self.tool.arguments)) from None
 
 
 class Registry:
-    """Every tool that is switched on, in a fixed order."""
+    """Every enabled tool, in a fixed order; `handle` is the pipeline that runs a call."""
 
     def __init__(
         self,
         tools: Iterable[Tool[Any]],
         *,
-        guard: Guard,
-        long: LongCalls | None = None,
-        off: Iterable[str] = (),
-        page: int = 50,
+        services: CallServices,
+        disabled: Iterable[str] = (),
+        page_size: int = 50,
     ) -> None:
-        """Compile `tools`, leaving out those whose name or group is in `off`.
+        """Register `tools`, except those whose name or group is in `disabled`.
 
         Raises:
-            ConfigurationError: `off` names something that does not exist.
+            ConfigurationError: `disabled` has a name that no tool or group has.
         """
         every = list(tools)
-        hidden = frozenset(_known(off, every))
-        offers = [
-            _Offer(tool) for tool in every if tool.name not in hidden and tool.group not in hidden
+        hidden = frozenset(_check_disabled(disabled, every))
+        self._tools = [
+            _RegisteredTool(tool)
+            for tool in every
+            if tool.name not in hidden and tool.group not in hidden
         ]
-        self._guard = guard
-        self._long = long
-        self._page = page
-        self._listed = offers
-        self._offers: dict[str, _Offer] = {}
-        for offer in offers:
-            for name in {offer.tool.name, to_camel(offer.tool.name)}:
-                if name in self._offers:
-                    raise ValueError(f"two tools answer to {name}")
-                self._offers[name] = offer
+        self._page_size = page_size
+        self._by_name: dict[str, _RegisteredTool] = {}
+        for registered in self._tools:
+            for name in {registered.tool.name, to_camel(registered.tool.name)}:
+                if name in self._by_name:
+                    raise ValueError(f"two tools are called {name}")
+                self._by_name[name] = registered
+        if services.job_calls:
+            job_calls = replace(services.job_calls, has_job_tool="job" in self._by_name)
+            services = replace(services, job_calls=job_calls)
+        self._services = services
+        self.handle = build_handler(services)
+
+    @property
+    def tools(self) -> list[Tool[Any]]:
+        """The enabled tools, in their order."""
+        return [registered.tool for registered in self._tools]
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the tools on offer."""
-        return [offer.tool.name for offer in self._listed]
+        """The names of the enabled tools."""
+        return [tool.name for tool in self.tools]
 
     @property
     def groups(self) -> Mapping[str, int]:
-        """Return how many tools of each group are on offer."""
-        return Counter(str(offer.tool.group) for offer in self._listed)
+        """The number of enabled tools in each group."""
+        return Counter(str(tool.group) for tool in self.tools)
 
     def definitions(self) -> list[dict[str, Any]]:
         """Return every tool as the protocol describes it."""
-        return [offer.definition for offer in self._listed]
+        return [registered.definition for registered in self._tools]
 
-    def listed(self, cursor: str | None) -> dict[str, Any]:
-        """Return one page of the list of tools."""
-        return page_of("tools", self.definitions(), cursor, self._page)
+    def list_page(self, cursor: str | None) -> dict[str, Any]:
+        """Return one page of `tools/list`."""
+        return build_page("tools", self.definitions(), cursor, self._page_size)
 
     def header_schema(self, name: str) -> dict[str, Any] | None:
-        """Return the schema of a tool's arguments, if headers must repeat some of them."""
-        offer = self._offers.get(name)
-        return offer.definition["inputSchema"] if offer and offer.in_headers else None
+        """Return the input schema of a tool if some arguments are repeated in HTTP headers."""
+        registered = self._by_name.get(name)
+        if registered and registered.has_header_arguments:
+            schema: dict[str, Any] = registered.definition["inputSchema"]
+            return schema
+        return None
 
-    async def call(self, call: Call) -> WireResult:
-        """Run the tool that `call` names and return what the client gets.
+    def build_call(
+        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallContext:
+        """Return a client's call; the pipeline refuses it if the tool is unknown."""
+        registered = self._by_name.get(params.name)
+        if registered is None:
+            return CallContext(context=context, params=params)
+        tool = registered.tool
+        return CallContext(context=context, params=params, tool=tool, tool_name=tool.name)
 
-        Raises:
-            MCPError: there is no such tool, or it failed in a way that nobody foresaw.
-        """
-        return await self._guarded(call, self._run)
+    def build_inner_call(self, outer: CallContext, params: CallToolRequestParams) -> CallContext:
+        """Return a call that a model makes while it answers `outer`, in the same job."""
+        call = self.build_call(outer.context, params)
+        return replace(call, caller=outer.caller, job=outer.job)
 
-    async def use(self, call: Call) -> WireResult:
-        """Run a tool for a model, within a call that is a job already.
-
-        Raises:
-            MCPError: there is no such tool, or it failed in a way that nobody foresaw.
-        """
-        try:
-            return await self._guarded(call, _run_here)
-        except MCPError:
-            raise
-        except Exception as error:
-            raise crashed(error, "tool crashed", tool=call.params.name[:_SHOWN]) from error
-
-    async def _guarded(
-        self, call: Call, run: Callable[[Tool[Any], Any, Call], Awaitable[WireResult]]
-    ) -> WireResult:
-        offer = self._offers.get(call.params.name)
-
-        async def answered() -> WireResult:
-            if offer is None:
-                name = call.params.name[:_SHOWN]
-                raise MCPError(
-                    INVALID_PARAMS, f"Unknown tool: {name}. tools/list shows what there is."
-                )
-            return await run(offer.tool, offer.checked(call.params.arguments or {}), call)
-
-        # All that are unknown are counted as one, or a caller could make up names without end.
-        return await self._guard.around(offer.tool.name if offer else "unknown", call, answered)
-
-    async def _run(self, tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
-        if tool.long:
-            return await self._as_job(tool, arguments, call)
-        return await _run_here(tool, arguments, call)
-
-    async def watched(self, call: Call, run: Callable[[], Awaitable[T]]) -> T:
-        """Count and write down the use of another server's tool, which fails in its result."""
-        result = await self._guard.around(call.params.name[:_SHOWN], call, run)
-        if isinstance(result, dict):
-            raise TypeError("a tool of another server keeps its failures in its result")
-        return result
-
-    async def _as_job(self, tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
-        if self._long is None:
-            raise TypeError(f"{tool.name} may be long, and there is nobody to run it as a job")
-
-        async def work(call: Call) -> WireResult:
-            return await _run_here(tool, arguments, call)
-
-        background = getattr(arguments, "background", False)
-        # Under its own name, whichever of its names it was called by.
-        named = replace(call, params=call.params.model_copy(update={"name": tool.name}))
-        return await self._long.run(named, work, background=background, findable=self._finds_jobs)
-
-    @property
-    def _finds_jobs(self) -> bool:
-        return "job" in self._offers
+    async def observe_external(
+        self,
+        outer: CallContext,
+        params: CallToolRequestParams,
+        handler: Callable[[CallContext], Awaitable[R]],
+    ) -> R:
+        """Run the call of another server's tool, audited and counted like our own."""
+        call = replace(
+            self.build_inner_call(outer, params), tool_name=params.name[:_MAX_NAME_CHARS]
+        )
+        return await observe_call(call, handler, self._services)
 
 
-async def _run_here(tool: Tool[Any], arguments: Any, call: Call) -> WireResult:
-    return _wire(await tool.run(arguments, call))
-
-
-def _known(off: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:
+def _check_disabled(disabled: Iterable[str], tools: list[Tool[Any]]) -> Iterable[str]:
     names = [tool.name for tool in tools]
-    for name in off:
+    for name in disabled:
         if name not in names and name not in list(Group):
             raise ConfigurationError(
                 f"tools.disabled: there is no tool or group called {name}. "
                 f"Groups: {', '.join(Group)}. Tools: {', '.join(names)}."
             )
         yield name
-
-
-def _wire(answer: Answer) -> WireResult:
-    if isinstance(answer, CallToolResult | InputRequiredResult):
-        return answer
-    return answer.wire()

@@ -1,4 +1,4 @@
-"""Results in pieces, since clients cut off what is too long, and say nothing of it."""
+"""Splitting of long tool results into pages, because clients silently truncate long ones."""
 
 import json
 from collections.abc import Mapping
@@ -9,28 +9,28 @@ from pydantic import BaseModel
 
 from junto.domain.jobs import Job
 
-# Of a result that is too large, facts up to this size are passed on: ids, usage, and the like.
-_SMALL = 500
+# Of a result that is too large, structured fields up to this size are kept: ids, usage and so on.
+_MAX_SMALL_FIELD_BYTES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """A piece of a text, and where the next one begins."""
+class TextSlice:
+    """A slice of a text, with the start of the next slice and the total length."""
 
     text: str
     cursor: int | None
     total: int
 
     @classmethod
-    def of(cls, text: str, first: int, most_bytes: int) -> "Slice":
-        """Return what fits of `text` from the character `first` on."""
-        rest = text[first : first + most_bytes]
-        fits = rest.encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")
-        last = first + max(len(fits), 1)
-        return cls(rest[: len(fits)], last if last < len(text) else None, len(text))
+    def from_text(cls, text: str, start: int, max_bytes: int) -> "TextSlice":
+        """Return the slice of `text` from character `start` that fits into `max_bytes`."""
+        chunk = text[start : start + max_bytes]
+        fitting = chunk.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
+        end = start + max(len(fitting), 1)
+        return cls(chunk[: len(fitting)], end if end < len(text) else None, len(text))
 
-    def onward(self, job_id: str) -> str | None:
-        """Say how to get the next piece."""
+    def format_next_hint(self, job_id: str) -> str | None:
+        """Return a sentence on how to get the next slice, or None after the last one."""
         if self.cursor is None:
             return None
         return (
@@ -39,38 +39,42 @@ class Slice:
         )
 
 
-def plain(result: Any) -> dict[str, Any]:
-    """Return a result as JSON has it, whichever way it was made."""
+def to_json(result: Any) -> dict[str, Any]:
+    """Return a result, a model or a mapping, as a JSON object."""
     if isinstance(result, BaseModel):
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
     return dict(result)
 
 
-def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result."""
+def extract_text(result: Mapping[str, Any]) -> str:
+    """Return the text content of a result."""
     return "\n\n".join(
         part["text"] for part in result.get("content", ()) if part.get("type") == "text"
     )
 
 
-def fitting(job: Job, result: Mapping[str, Any], most_bytes: int) -> dict[str, Any]:
-    """Return the result of a job, or its beginning if clients would not show all of it."""
-    facts, text = result.get("structuredContent"), result_text(result)
-    if max(_size(facts), _size(text)) <= most_bytes:
+def truncate_result(job: Job, result: Mapping[str, Any], max_bytes: int) -> dict[str, Any]:
+    """Return the result of a job, or its first slice if it exceeds `max_bytes`."""
+    structured, text = result.get("structuredContent"), extract_text(result)
+    if max(_count_bytes(structured), _count_bytes(text)) <= max_bytes:
         return dict(result)
-    part = Slice.of(text, 0, most_bytes)
-    small = {name: value for name, value in (facts or {}).items() if _size(value) <= _SMALL}
-    notice = part.onward(job.id)
-    more = {"jobId": job.id, "text": part.text, "total": part.total}
+    part = TextSlice.from_text(text, 0, max_bytes)
+    small_fields = {
+        name: value
+        for name, value in (structured or {}).items()
+        if _count_bytes(value) <= _MAX_SMALL_FIELD_BYTES
+    }
+    notice = part.format_next_hint(job.id)
+    paging = {"jobId": job.id, "text": part.text, "total": part.total}
     if part.cursor is not None:
-        more |= {"cursor": part.cursor, "notice": notice}
+        paging |= {"cursor": part.cursor, "notice": notice}
     return {
         **result,
         "content": [{"type": "text", "text": "\n\n".join(filter(None, (part.text, notice)))}],
-        "structuredContent": small | more,
+        "structuredContent": small_fields | paging,
     }
 
 
-def _size(value: Any) -> int:
+def _count_bytes(value: Any) -> int:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return len(text.encode("utf-8", "replace"))

@@ -1,95 +1,98 @@
-"""JSON schemas that say what matters in few tokens, and validation errors that a model can mend."""
+"""Compact JSON schemas of tools, and validation errors that a model can act on."""
 
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-_MOST_PROBLEMS = 5
-# What is checked all the same, and explained to whoever gets it wrong, need not be told to all.
-_UNTOLD = frozenset(
+_MAX_PROBLEMS = 5
+# Omitted to save tokens; the constraints are still checked and explained by validation errors.
+_OMITTED_KEYWORDS = frozenset(
     {
         "$defs", "title", "additionalProperties", "pattern", "minLength", "maxLength", "minItems",
         "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     }
 )  # fmt: skip
-_SHOWN = 100
+_MAX_LOCATION_CHARS = 100
 
 
-def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of a tool's arguments."""
-    schema: dict[str, Any] = _compact(_undocumented(model.model_json_schema(by_alias=True)), {})
+    schema: dict[str, Any] = _compact(_drop_description(model.model_json_schema(by_alias=True)), {})
     return schema
 
 
-def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a tool's result: the fields that are always there.
+def build_output_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a tool's result, with only the fields that are always present.
 
-    Nothing in it is required: an error's structured content is checked against it too (by the
-    TypeScript SDK's client of version 1, for one), and has other fields. And all tools together
-    should leave a client's model room to think.
+    Nothing in it is required, because some clients (such as the TypeScript SDK 1.x) also validate
+    the structured content of errors against it. Types and descriptions are omitted to save tokens.
     """
     fields = model.model_fields.items()
     names = [field.serialization_alias or name for name, field in fields if field.is_required()]
     return {"type": "object", "properties": {name: {} for name in names}}
 
 
-def _undocumented(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the model's docstring, which is for readers of the source."""
+def _drop_description(schema: dict[str, Any]) -> dict[str, Any]:
+    """Remove the docstring of the model, which is meant for readers of the source."""
     return {key: value for key, value in schema.items() if key != "description"}
 
 
 def _compact(node: Any, definitions: dict[str, Any]) -> Any:
-    """Inline definitions, drop titles, and say `string` where pydantic says string or null."""
+    """Inline definitions, drop omitted keywords, and reduce optional types to the type itself."""
     if isinstance(node, list):
         return [_compact(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     definitions = definitions | node.get("$defs", {})
     if "$ref" in node:
-        target = _undocumented(definitions[node["$ref"].rsplit("/", 1)[1]])
+        target = _drop_description(definitions[node["$ref"].rsplit("/", 1)[1]])
         rest = {key: value for key, value in node.items() if key != "$ref"}
         return _compact(target | rest, definitions)
     if "anyOf" in node:
-        kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
-        if len(kinds) == 1:
+        variants = [variant for variant in node["anyOf"] if variant != {"type": "null"}]
+        if len(variants) == 1:
             rest = {key: value for key, value in node.items() if key != "anyOf"}
-            return _compact(kinds[0] | rest, definitions)
+            return _compact(variants[0] | rest, definitions)
     return {
-        key: _properties(value, definitions)
+        key: _compact_properties(value, definitions)
         if key == "properties"
         else _compact(value, definitions)
         for key, value in node.items()
-        if key not in _UNTOLD and not (key == "default" and not value)
+        if key not in _OMITTED_KEYWORDS and not (key == "default" and not value)
     }
 
 
-def _properties(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    # A property may well be called "title": names are not keywords.
+def _compact_properties(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    # Property names are not keywords: a property may be called "title".
     return {name: _compact(schema, definitions) for name, schema in node.items()}
 
 
-def problems(error: ValidationError, model: type[BaseModel]) -> str:
-    """Say in one line per fault what to change about the arguments."""
+def format_problems(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return one line per problem that says how to fix the arguments."""
     details = error.errors(include_url=False, include_context=False)
-    lines = [_problem(detail, model) for detail in details[:_MOST_PROBLEMS]]
-    if len(details) > _MOST_PROBLEMS:
-        lines.append(f"and {len(details) - _MOST_PROBLEMS} more.")
+    lines = [_format_problem(detail, model) for detail in details[:_MAX_PROBLEMS]]
+    if len(details) > _MAX_PROBLEMS:
+        lines.append(f"and {len(details) - _MAX_PROBLEMS} more.")
     return "\n".join(lines)
 
 
-def _problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    where = ".".join(str(step) for step in detail["loc"])[:_SHOWN] or "arguments"
+def _format_problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    location = ".".join(str(step) for step in detail["loc"])[:_MAX_LOCATION_CHARS] or "arguments"
     match detail["type"]:
         case "missing":
-            return f"{where} is required."
+            return f"{location} is required."
         case "extra_forbidden":
-            known = f" The tool takes: {_names(model)}." if len(detail["loc"]) == 1 else ""
-            return f"There is no argument {where}.{known}"
+            hint = (
+                f" The tool takes: {_format_argument_names(model)}."
+                if len(detail["loc"]) == 1
+                else ""
+            )
+            return f"There is no argument {location}.{hint}"
         case _:
-            return f"{where}: {detail['msg'].removeprefix('Value error, ')}."
+            return f"{location}: {detail['msg'].removeprefix('Value error, ')}."
 
 
-def _names(model: type[BaseModel]) -> str:
+def _format_argument_names(model: type[BaseModel]) -> str:
     fields = model.model_fields
     return ", ".join(field.alias or name for name, field in fields.items()) or "no arguments"

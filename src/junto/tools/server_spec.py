@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from junto.security.secrets import Redactor
+from junto.security.redaction import Redactor
 from junto.tools.completions import Completions
 from junto.tools.prompts import Prompts
 from junto.tools.registry import Registry
@@ -10,11 +10,11 @@ from junto.tools.resources import Resources
 from junto.tools.tasks import Tasks
 
 # Claude Code cuts instructions at this length.
-MOST_INSTRUCTIONS = 2048
+_MAX_INSTRUCTIONS_CHARS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surface:
+class ServerSpec:
     """A server's name and everything it offers."""
 
     name: str
@@ -32,5 +32,5 @@ class Surface:
     def __post_init__(self) -> None:
         if not (self.name and self.version):
             raise ValueError("a server needs a name and a version")
-        if len(self.instructions) > MOST_INSTRUCTIONS:
-            raise ValueError(f"instructions are cut at {MOST_INSTRUCTIONS} characters")
+        if len(self.instructions) > _MAX_INSTRUCTIONS_CHARS:
+            raise ValueError(f"instructions are cut at {_MAX_INSTRUCTIONS_CHARS} characters")

@@ -1,8 +1,9 @@
-"""A tool: an input model, a result model, an async function, and what to know before calling it."""
+"""What a tool is: argument and result models, a function, and everything declared about it."""
 
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -15,93 +16,82 @@ from mcp_types import (
     LoggingMessageNotification,
     LoggingMessageNotificationParams,
 )
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 
 from junto.domain.conversations import LOCAL_OWNER
-from junto.jobs.running import Running
+from junto.jobs.handle import JobHandle
+from junto.settings.enums import ToolAccess
+from junto.tools.base import Arguments, Result
 
 LOCAL_CALLER = LOCAL_OWNER
+# All unknown names are counted as one: a caller could make them up without end.
+UNKNOWN_TOOL = "unknown"
 
 
 class Group(StrEnum):
-    """The groups that can be switched off as one."""
+    """Groups of tools, which can be switched off as one, in the order in which clients see them."""
 
     MODELS = "models"
     MEMORY = "memory"
     KNOWLEDGE = "knowledge"
     AGENT = "agent"
-    KIT = "kit"
     OPS = "ops"
+    KIT = "kit"
 
 
-class Arguments(BaseModel):
-    """What a tool takes: camelCase on the wire, snake_case here, and nothing else."""
+@dataclass(eq=False, slots=True)
+class CallOutcome:
+    """How a call ended, reported once: with the request, or with the job that goes on after it."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        frozen=True,
-        defer_build=True,  # a start should not wait for what the first call needs
-    )
+    # Whether the job reports it.
+    is_deferred: bool = False
+    _observers: list[Callable[[BaseException | None], None]] = field(default_factory=list)
 
+    def observe(self, observer: Callable[[BaseException | None], None]) -> None:
+        """Call `observer` at the end, with the error or with None."""
+        self._observers.append(observer)
 
-class LongArguments(Arguments):
-    """What a tool takes whose calls may be long."""
-
-    background: bool = Field(default=False, description="Answer at once with a job's id.")
-
-
-class Result(BaseModel):
-    """What a tool gives: structured content, and a text that stands on its own."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True
-    )
-
-    def text(self) -> str:
-        """Return the result for a reader who sees nothing else."""
-        return json.dumps(self.facts())
-
-    def facts(self) -> dict[str, Any]:
-        """Return the result for a program."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-    def wire(self, *, failed: bool = False) -> dict[str, Any]:
-        """Return the result as the protocol sends it."""
-        return {
-            "content": [{"type": "text", "text": self.text()}],
-            "structuredContent": self.facts(),
-            "isError": failed,
-        }
+    def report(self, error: BaseException | None) -> None:
+        """Tell all observers; one that fails must not cost the caller a result."""
+        observers, self._observers = self._observers, []
+        for observer in reversed(observers):
+            with contextlib.suppress(Exception):
+                observer(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call under way: who asked, and the way back to them while it runs."""
+class CallContext:
+    """One call in progress: who called which tool, and how to reach the client meanwhile."""
 
     context: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
     caller: str = LOCAL_CALLER
-    job: Running | None = None
+    # None for a name that no tool has; the name it is logged and counted under.
+    tool: "Tool[Any] | None" = None
+    tool_name: str = UNKNOWN_TOOL
+    # Validated; None before that.
+    arguments: Any = None
+    # The job that runs the call, or within which a model makes it.
+    job: JobHandle | None = None
+    outcome: CallOutcome = field(default_factory=CallOutcome)
 
     @property
-    def work(self) -> Running:
-        """Return the job that this call is, which every call of a long tool is."""
+    def job_handle(self) -> JobHandle:
+        """Return the job of this call, which every call of a long-running tool has."""
         if self.job is None:
-            raise TypeError(f"{self.params.name} is not registered as a tool that may be long")
+            raise TypeError(f"{self.tool_name} is not declared as long-running")
         return self.job
 
-    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Tell the client how far the call is, if it asked to know."""
-        await self.context.session.report_progress(done, total, message or None)
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str = ""
+    ) -> None:
+        """Send progress, if the client asked for it."""
+        await self.context.session.report_progress(progress, total, message or None)
 
-    async def log(self, facts: Mapping[str, Any]) -> None:
-        """Send the client a message of the log, if it takes any."""
-        level = facts.get("level", "info")
+    async def send_log(self, event: Mapping[str, Any]) -> None:
+        """Send a log message, if the client accepts its level."""
+        level = event.get("level", "info")
         if level in allowed_log_levels(self.context.protocol_version, self.context.meta):
-            params = LoggingMessageNotificationParams(level=level, data=json.dumps(facts))
+            params = LoggingMessageNotificationParams(level=level, data=json.dumps(event))
             await self.context.session.send_notification(
                 LoggingMessageNotification(params=params),
                 related_request_id=self.context.request_id,
@@ -110,16 +100,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What a client may assume before it asks its user: the worst, unless a tool says otherwise."""
+    """Annotations of a tool. The defaults are the most cautious ones."""
 
     read_only: bool = False
     destructive: bool = True
     idempotent: bool = False
     open_world: bool = True
 
-    def wire(self) -> dict[str, bool]:
-        """Return the annotations as the protocol spells them, without what it takes for granted."""
-        if self.read_only:  # to those, the next two mean nothing
+    def to_wire(self) -> dict[str, bool]:
+        """Return the annotations as the protocol spells them, without its own defaults."""
+        if self.read_only:  # the next two have no meaning then
             hints = {"readOnlyHint": True}
         else:
             hints = {"destructiveHint": self.destructive}
@@ -130,24 +120,32 @@ class Hints:
         return hints
 
 
-HARMLESS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
+READ_ONLY_HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=False)
 
 A = TypeVar("A", bound=Arguments)
-# A tool may also build the protocol's own result, for what a model cannot say: pictures, questions.
-Answer = Result | CallToolResult | InputRequiredResult
+# A tool may also return the protocol's own results, for images and for questions to the client.
+ToolOutput = Result | CallToolResult | InputRequiredResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[A]):
-    """Something that a client, or a model, can call by name."""
+    """Something that a client, or a model, can call by name: all that is known about it."""
 
     name: str
     title: str
     description: str
     group: Group
     arguments: type[A]
-    run: Callable[[A, Call], Awaitable[Answer]]
+    run: Callable[[A, CallContext], Awaitable[ToolOutput]]
     result: type[Result] | None = None
     hints: Hints = Hints()
-    # Whether a call may take longer than a client waits; it is a job then.
-    long: bool = False
+    # The access to this machine that a client needs to see it.
+    access: ToolAccess = ToolAccess.NONE
+    # Whether a call may take longer than a client waits, and runs as a job for that reason.
+    is_long_running: bool = False
+    # Its sentence in the server's instructions; empty where the description says enough.
+    instructions: str = ""
+    # Whether a model may call it while it answers. Not what asks models or manages jobs.
+    for_models: bool = True
+    # Whether Claude Code may call it during a run.
+    for_agent: bool = False

@@ -1,4 +1,4 @@
-"""The tools that a model may use within a call: those of its caller that ask no model again."""
+"""The tools that a model may call while it answers, on behalf of the caller."""
 
 import base64
 import json
@@ -12,84 +12,86 @@ from mcp_types import CallToolRequestParams
 from typing_extensions import override
 
 from junto.conversation.tool_loop import Toolbox
-from junto.domain.messages import Image, Text, ToolCall, ToolResult
-from junto.domain.questions import ToolSpec
+from junto.domain.completions import ToolSpec
+from junto.domain.messages import ImagePart, TextPart, ToolCall, ToolResult
 from junto.tools.registry import Registry
-from junto.tools.slices import plain, result_text
-from junto.tools.tool import Call
+from junto.tools.result_paging import extract_text
+from junto.tools.tool import CallContext
 
-# A model that asks models, or looks after jobs, would lose itself.
-_NOT_FOR_MODELS = frozenset({"chat", "query", "compare", "job", "claude_code_query"})
-_MOST_CHARACTERS = 40_000
+_MAX_RESULT_CHARS = 40_000
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTools(Toolbox):
-    """Junto's own tools, as the caller of `call` may use them."""
+    """Junto's own tools, called on behalf of the caller of `call`."""
 
     registry: Registry
-    call: Call
+    call: CallContext
 
     @override
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(
             ToolSpec(definition["name"], definition["description"], definition["inputSchema"])
-            for definition in self.registry.definitions()
-            if definition["name"] not in _NOT_FOR_MODELS
+            for tool, definition in zip(
+                self.registry.tools, self.registry.definitions(), strict=True
+            )
+            if tool.for_models
         )
 
     @override
-    def shown(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         return name
 
-    async def watched(
-        self, call: ToolCall, use: Callable[[ToolCall], Awaitable[ToolResult]], name: str
+    async def use_external(
+        self, call: ToolCall, handler: Callable[[ToolCall], Awaitable[ToolResult]], name: str
     ) -> ToolResult:
-        """Have another's tool used, counted and written down like one of ours."""
-        self.call.work.notes(_told(replace(call, name=name)))
+        """Call another server's tool, reported, audited and counted like our own."""
+        self.call.job_handle.set_status(_format_status(replace(call, name=name)))
         params = CallToolRequestParams(name=name, arguments=dict(call.arguments))
 
-        async def run() -> ToolResult:
-            return await use(call)
+        async def run(_call: CallContext) -> ToolResult:
+            return await handler(call)
 
-        return await self.registry.watched(replace(self.call, params=params), run)
+        return await self.registry.observe_external(self.call, params, run)
 
     @override
     async def use(self, call: ToolCall) -> ToolResult:
-        self.call.work.notes(_told(call))
+        self.call.job_handle.set_status(_format_status(call))
         if call.name not in {spec.name for spec in self.specs()}:
-            return ToolResult(call.id, (Text(f"There is no tool {call.name}."),), is_error=True)
+            return ToolResult(call.id, (TextPart(f"There is no tool {call.name}."),), is_error=True)
         params = CallToolRequestParams(name=call.name, arguments=dict(call.arguments))
         try:
-            result = plain(await self.registry.use(replace(self.call, params=params)))
+            result = await self.registry.handle(self.registry.build_inner_call(self.call, params))
         except MCPError as error:
-            return ToolResult(call.id, (Text(error.message),), is_error=True)
-        return ToolResult(call.id, result_parts(call.name, result), bool(result.get("isError")))
+            return ToolResult(call.id, (TextPart(error.message),), is_error=True)
+        return ToolResult(
+            call.id, build_result_parts(call.name, result), bool(result.get("isError"))
+        )
 
 
-def _told(call: ToolCall) -> str:
-    """Return a line for people about what is being done."""
+def _format_status(call: ToolCall) -> str:
+    """Return a status line about a tool call."""
     detail = next((str(value) for value in call.arguments.values() if isinstance(value, str)), "")
     return f"using {call.name} {detail[:60]}".rstrip()
 
 
-def result_parts(name: str, result: Mapping[str, Any]) -> tuple[Text | Image, ...]:
-    """Return what a tool gave as a model gets it: text marked as data, and images."""
-    text = result_text(result) or json.dumps(result.get("structuredContent") or {})
-    if len(text) > _MOST_CHARACTERS:
-        text = f"{text[:_MOST_CHARACTERS]}\n[cut: {len(text):,} characters in all]"
+def build_result_parts(name: str, result: Mapping[str, Any]) -> tuple[TextPart | ImagePart, ...]:
+    """Return a tool result as message parts: text marked as data, and images."""
+    text = extract_text(result) or json.dumps(result.get("structuredContent") or {})
+    if len(text) > _MAX_RESULT_CHARS:
+        text = f"{text[:_MAX_RESULT_CHARS]}\n[cut: {len(text):,} characters in all]"
     images = tuple(
-        _image(part) for part in result.get("content", ()) if part.get("type") == "image"
+        _decode_image(part) for part in result.get("content", ()) if part.get("type") == "image"
     )
-    return (Text(fenced(name, text)), *images)
+    return (TextPart(fence_data(name, text)), *images)
 
 
-def _image(part: Mapping[str, Any]) -> Image:
-    return Image(part["mimeType"], base64.b64decode(part["data"]))
+def _decode_image(part: Mapping[str, Any]) -> ImagePart:
+    return ImagePart(part["mimeType"], base64.b64decode(part["data"]))
 
 
-def fenced(name: str, text: str) -> str:
-    """Return what a tool gave, marked as data; what is inside cannot know how to end it."""
+def fence_data(name: str, text: str) -> str:
+    """Return text marked as data, with a random mark so that the text cannot end it."""
     mark = secrets.token_hex(4)
     return (
         f"<data-{mark} from={name!r}>\n{text}\n</data-{mark}>\n"

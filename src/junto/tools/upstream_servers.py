@@ -1,4 +1,7 @@
-"""Other MCP servers, whose tools models may use; one that is dead takes only its own with it."""
+"""Connections to other MCP servers, whose tools models may use.
+
+A server that fails only affects its own tools.
+"""
 
 import asyncio
 import contextlib
@@ -12,205 +15,221 @@ from mcp_types import CONNECTION_CLOSED, CallToolResult
 from typing_extensions import override
 
 from junto.conversation.tool_loop import Toolbox
+from junto.domain.completions import ToolSpec
 from junto.domain.errors import ConfigurationError, JuntoError, NetworkError, TimeLimitError
-from junto.domain.messages import Text, ToolCall, ToolResult
-from junto.domain.questions import ToolSpec
-from junto.settings.entries import ServerEntry
+from junto.domain.messages import TextPart, ToolCall, ToolResult
+from junto.settings.list_entries import ServerEntry
 from junto.telemetry.logs import Log
-from junto.tools.slices import plain
-from junto.tools.toolbox import OwnTools, fenced, result_parts
+from junto.tools.result_paging import to_json
+from junto.tools.toolbox import OwnTools, build_result_parts, fence_data
 
-_log = Log.of("tools")
+_log = Log.get("tools")
 
-# Names that every provider takes have no dot in them.
-_JOINT = "__"
-_ODD = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
-_MOST_PAGES = 20
-_MOST_SAID = 2000
-_KEPT_SECONDS = 60.0
-_FAREWELL = 15.0
-_LEAVE_ALONE = 30.0
+# Not a dot, because some providers do not allow dots in tool names.
+_NAME_SEPARATOR = "__"
+_INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME_CHARS = 64
+_MAX_PAGES = 20
+_MAX_ERROR_CHARS = 2000
+_CACHE_SECONDS = 60.0
+_CLOSE_TIMEOUT_SECONDS = 15.0
+_RETRY_DELAY_SECONDS = 30.0
 
 
 @dataclass(eq=False, slots=True)
-class Server:
-    """One of them: connected to when it is needed, and again after it was lost."""
+class UpstreamServer:
+    """An MCP server that is connected to on first use, and again after the connection is lost."""
 
     entry: ServerEntry
-    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _connect_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _client: Any = field(default=None, init=False)
-    _task: "asyncio.Task[None] | None" = field(default=None, init=False)
-    _over: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _leaving: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
+    _connection_task: "asyncio.Task[None] | None" = field(default=None, init=False)
+    _close_requested: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _closing_tasks: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
     _specs: tuple[ToolSpec, ...] = field(default=(), init=False)
-    _names: dict[str, str] = field(default_factory=dict, init=False)
-    _good_until: float = field(default=0.0, init=False)
+    _original_names: dict[str, str] = field(default_factory=dict, init=False)
+    _cache_expires_at: float = field(default=0.0, init=False)
 
-    async def specs(self) -> tuple[ToolSpec, ...]:
-        """Return its tools under the names that models know; none while it cannot be reached."""
+    async def load_specs(self) -> tuple[ToolSpec, ...]:
+        """Return its tools with their prefixed names, or none if it cannot be reached."""
         now = asyncio.get_running_loop().time()
-        if now < self._good_until:
+        if now < self._cache_expires_at:
             return self._specs
         try:
-            self._listed(await self._within(self.entry.connect, _tools(await self._connected())))
-            self._good_until = now + _KEPT_SECONDS
+            self._store_specs(
+                await self._run_with_timeout(self.entry.connect, _list_tools(await self._connect()))
+            )
+            self._cache_expires_at = now + _CACHE_SECONDS
         except (JuntoError, MCPError) as error:
             _log.warning("server not reached", server=self.entry.name, reason=error.message)
-            self._specs, self._good_until = (), now + _LEAVE_ALONE
+            self._specs, self._cache_expires_at = (), now + _RETRY_DELAY_SECONDS
         return self._specs
 
-    def shown(self, name: str) -> str:
-        """Return the name of one of its tools as people know it."""
-        return f"{self.entry.name}.{self._names[name]}"
+    def display_name(self, name: str) -> str:
+        """Return a prefixed tool name as `server.tool`, for display."""
+        return f"{self.entry.name}.{self._original_names[name]}"
 
-    def knows(self, name: str) -> bool:
-        """Tell whether a tool that models know is one of its."""
-        return name in self._names
+    def has_tool(self, name: str) -> bool:
+        """Return whether a prefixed tool name belongs to this server."""
+        return name in self._original_names
 
     async def use(self, call: ToolCall) -> ToolResult:
-        """Use one of its tools; a failure is a result too."""
+        """Call one of its tools; failures are returned as error results."""
         try:
-            client = await self._connected()
-            asked = client.call_tool(self._names[call.name], dict(call.arguments))
-            result: CallToolResult = await self._within(self.entry.timeout, asked)
-            given = plain(result)
-            parts = result_parts(call.name, given)
+            client = await self._connect()
+            request = client.call_tool(self._original_names[call.name], dict(call.arguments))
+            result: CallToolResult = await self._run_with_timeout(self.entry.timeout, request)
+            data = to_json(result)
+            parts = build_result_parts(call.name, data)
         except JuntoError as error:
-            return ToolResult(call.id, (Text(error.message),), is_error=True)
-        except MCPError as error:  # it lives, and says no
-            said = fenced(call.name, error.message[:_MOST_SAID])
-            return ToolResult(call.id, (Text(said),), is_error=True)
+            return ToolResult(call.id, (TextPart(error.message),), is_error=True)
+        except MCPError as error:  # the connection works, but the server rejected the call
+            text = fence_data(call.name, error.message[:_MAX_ERROR_CHARS])
+            return ToolResult(call.id, (TextPart(text),), is_error=True)
         except (ValueError, KeyError):
-            said = f"{call.name} gave something that cannot be read."
-            return ToolResult(call.id, (Text(said),), is_error=True)
-        return ToolResult(call.id, parts, bool(given.get("isError")))
+            text = f"{call.name} gave something that cannot be read."
+            return ToolResult(call.id, (TextPart(text),), is_error=True)
+        return ToolResult(call.id, parts, bool(data.get("isError")))
 
     async def close(self) -> None:
-        """Hang up, and wait until nothing is left of the connection."""
-        self._leave()
-        if self._leaving:
-            await asyncio.wait(set(self._leaving), timeout=_FAREWELL)
+        """Disconnect, and wait until all connections are closed."""
+        self._disconnect()
+        if self._closing_tasks:
+            await asyncio.wait(set(self._closing_tasks), timeout=_CLOSE_TIMEOUT_SECONDS)
 
-    def _leave(self) -> None:
-        """Hang up, also on one that has not even answered yet, and wait for nothing."""
-        answered = self._client is not None
-        self._over.set()
-        task, self._client, self._task = self._task, None, None
+    def _disconnect(self) -> None:
+        """Start closing the connection, also if it is not established yet, without waiting."""
+        connected = self._client is not None
+        self._close_requested.set()
+        task, self._client, self._connection_task = self._connection_task, None, None
         if task and not task.done():
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
-            # Once only: the second time would interrupt the ending of its process.
-            if not answered:
+            self._closing_tasks.add(task)
+            task.add_done_callback(self._closing_tasks.discard)
+            # A connected task ends by itself; cancelling it would interrupt the process cleanup.
+            if not connected:
                 task.cancel()
 
-    def _listed(self, tools: Sequence[Any]) -> None:
+    def _store_specs(self, tools: Sequence[Any]) -> None:
         entry, specs = self.entry, []
-        self._names = {}
+        self._original_names = {}
         for tool in tools:
             if (entry.include and tool.name not in entry.include) or tool.name in entry.exclude:
                 continue
-            name = _ODD.sub("_", f"{entry.name}{_JOINT}{tool.name}")[:_LONGEST_NAME]
-            if name not in self._names:
-                self._names[name] = tool.name
+            name = _INVALID_NAME_CHARS.sub("_", f"{entry.name}{_NAME_SEPARATOR}{tool.name}")[
+                :_MAX_NAME_CHARS
+            ]
+            if name not in self._original_names:
+                self._original_names[name] = tool.name
                 specs.append(ToolSpec(name, tool.description or "", tool.input_schema))
         self._specs = tuple(specs)
 
-    async def _within(self, seconds: float, work: Any) -> Any:
-        """Wait so long for what a server does; whatever goes wrong, the next use connects anew."""
+    async def _run_with_timeout(self, timeout_seconds: float, awaitable: Any) -> Any:
+        """Await a request with a timeout, and disconnect if the connection failed.
+
+        Raises:
+            MCPError: the server rejected the request.
+            NetworkError: the connection was closed, or failed.
+            TimeLimitError: the server did not answer in time.
+        """
         try:
-            async with asyncio.timeout(seconds):
-                return await work
+            async with asyncio.timeout(timeout_seconds):
+                return await awaitable
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
                 raise
-            self._leave()
+            self._disconnect()
             raise NetworkError(f"{self.entry.name} has hung up. It may work again.") from error
         except TimeoutError:
-            raise TimeLimitError(f"{self.entry.name} did not answer in {seconds:g} s.") from None
+            raise TimeLimitError(
+                f"{self.entry.name} did not answer in {timeout_seconds:g} s."
+            ) from None
         except Exception as error:
-            self._leave()
+            self._disconnect()
             raise NetworkError(
                 f"{self.entry.name} failed ({type(error).__name__}). It may work again later."
             ) from error
 
-    async def _connected(self) -> Any:
-        async with self._one_at_a_time:
-            if self._client is None or (self._task and self._task.done()):
-                self._leave()
-                self._over = asyncio.Event()
+    async def _connect(self) -> Any:
+        async with self._connect_lock:
+            if self._client is None or (self._connection_task and self._connection_task.done()):
+                self._disconnect()
+                self._close_requested = asyncio.Event()
                 ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-                # The connection must be closed by the task that opened it.
-                self._task = asyncio.create_task(self._hold(ready, self._over))
+                # One task per connection: anyio requires the task that opened it to close it.
+                self._connection_task = asyncio.create_task(
+                    self._hold_connection(ready, self._close_requested)
+                )
                 try:
-                    self._client = await self._within(self.entry.connect, ready)
+                    self._client = await self._run_with_timeout(self.entry.connect, ready)
                 except BaseException:
-                    self._leave()
+                    self._disconnect()
                     raise
             return self._client
 
-    async def _hold(self, ready: "asyncio.Future[Any]", over: asyncio.Event) -> None:
+    async def _hold_connection(
+        self, ready: "asyncio.Future[Any]", close_requested: asyncio.Event
+    ) -> None:
         try:
-            async with _client(self.entry) as client:
+            async with _open_client(self.entry) as client:
                 if not ready.done():
                     ready.set_result(client)
-                await over.wait()
-        except Exception as error:  # noqa: BLE001 - whoever waits is told
+                await close_requested.wait()
+        except Exception as error:  # noqa: BLE001 - passed on to the waiting `_connect`
             if not ready.done():
                 ready.set_exception(error)
             _log.debug("server left", server=self.entry.name, reason=type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ServerTools(Toolbox):
-    """The tools of `own`, and those of servers that were reached."""
+class CombinedToolbox(Toolbox):
+    """A toolbox with Junto's own tools and those of the upstream servers."""
 
     own: OwnTools
-    servers: tuple[Server, ...]
-    found: tuple[ToolSpec, ...]
+    servers: tuple[UpstreamServer, ...]
+    upstream_specs: tuple[ToolSpec, ...]
 
     @classmethod
-    async def beside(cls, own: OwnTools, servers: Iterable[Server]) -> "ServerTools":
-        """Return a toolbox with the tools of all that can be reached."""
-        every = tuple(servers)
-        found = await asyncio.gather(*(server.specs() for server in every))
-        return cls(own, every, tuple(spec for specs in found for spec in specs))
+    async def create(cls, own: OwnTools, servers: Iterable[UpstreamServer]) -> "CombinedToolbox":
+        """Return a toolbox with the tools of all servers that can be reached."""
+        all_servers = tuple(servers)
+        loaded = await asyncio.gather(*(server.load_specs() for server in all_servers))
+        return cls(own, all_servers, tuple(spec for specs in loaded for spec in specs))
 
     @override
     def specs(self) -> tuple[ToolSpec, ...]:
-        return (*self.own.specs(), *self.found)
+        return (*self.own.specs(), *self.upstream_specs)
 
     @override
     async def use(self, call: ToolCall) -> ToolResult:
-        if server := self._owner(call.name):
-            return await self.own.watched(call, server.use, server.shown(call.name))
+        if server := self._find_server(call.name):
+            return await self.own.use_external(call, server.use, server.display_name(call.name))
         return await self.own.use(call)
 
     @override
-    def shown(self, name: str) -> str:
-        server = self._owner(name)
-        return server.shown(name) if server else name
+    def display_name(self, name: str) -> str:
+        server = self._find_server(name)
+        return server.display_name(name) if server else name
 
-    def _owner(self, name: str) -> Server | None:
-        return next((server for server in self.servers if server.knows(name)), None)
+    def _find_server(self, name: str) -> UpstreamServer | None:
+        return next((server for server in self.servers if server.has_tool(name)), None)
 
 
-def servers_of(entries: Sequence[ServerEntry]) -> tuple[Server, ...]:
-    """Return the servers of the configuration.
+def build_upstream_servers(entries: Sequence[ServerEntry]) -> tuple[UpstreamServer, ...]:
+    """Return the configured upstream servers.
 
     Raises:
-        ConfigurationError: two of them go by one name.
+        ConfigurationError: two servers have the same name.
     """
     names = [entry.name for entry in entries]
     if len(set(names)) < len(names):
         raise ConfigurationError("servers: each has a name of its own.")
-    return tuple(Server(entry) for entry in entries)
+    return tuple(UpstreamServer(entry) for entry in entries)
 
 
-async def _tools(client: Any) -> list[Any]:
+async def _list_tools(client: Any) -> list[Any]:
     tools: list[Any] = []
     cursor = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
@@ -220,8 +239,8 @@ async def _tools(client: Any) -> list[Any]:
 
 
 @contextlib.asynccontextmanager
-async def _client(entry: ServerEntry) -> AsyncIterator[Any]:
-    from mcp.client.client import Client  # for those who have other servers
+async def _open_client(entry: ServerEntry) -> AsyncIterator[Any]:
+    from mcp.client.client import Client  # slow import, only needed with upstream servers
     from mcp.client.stdio import StdioServerParameters
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client

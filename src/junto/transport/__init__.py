@@ -1,1 +1,1 @@
-"""How clients reach Junto: standard input and output, and HTTP."""
+"""The transports that clients connect over: stdio and HTTP."""

@@ -1,4 +1,4 @@
-"""Another Junto over HTTP: a message goes there as it came, and so does what comes back."""
+"""An HTTP client for the background server that forwards JSON-RPC messages unchanged."""
 
 import base64
 import io
@@ -10,112 +10,124 @@ import aiohttp
 import orjson
 
 from junto.domain.ids import new_id
-from junto.transport.raw import INTERNAL_ERROR, Raw, message, refusal
+from junto.transport.raw_message import INTERNAL_ERROR, RawMessage, encode_error, encode_jsonrpc
 
 _ACCEPT = "application/json, text/event-stream"
-_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-# What survives as a header is sent as it is, and everything else in disguise, as the protocol says.
-_SAFE = re.compile(r"(?!=\?base64\?)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-_MODERN = {
+_NAME_PARAMS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+# Values that are valid in a header are sent as they are; the MCP specification requires all others
+# to be sent as `=?base64?…?=`.
+_SAFE_HEADER = re.compile(r"(?!=\?base64\?)[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-_BUFFER = 1024 * 1024
+_BUFFER_BYTES = 1024 * 1024
 
 
-Connections = aiohttp.ClientSession
+HttpSession = aiohttp.ClientSession
 
 
-def client() -> Connections:
-    """Return what holds the connections; its name tells our calls from those of others."""
+def create_http_session() -> HttpSession:
+    """Return an HTTP session for `DaemonClient`.
+
+    Its unique User-Agent lets the server tell the calls of this process from those of others.
+    """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
-        read_bufsize=_BUFFER,
+        read_bufsize=_BUFFER_BYTES,
         headers={"User-Agent": f"junto-shared/{new_id()}"},
     )
 
 
 @dataclass(slots=True)
-class Upstream:
-    """One server, for as long as it lives."""
+class DaemonClient:
+    """A client of one background server process."""
 
-    http: Connections
+    http: HttpSession
     url: str
-    names: frozenset[str] | None = None
-    _version: str = field(default="", init=False)
-    _session: str = field(default="", init=False)
+    tool_names: frozenset[str] | None = None
+    _protocol_version: str = field(default="", init=False)
+    _session_id: str = field(default="", init=False)
 
-    async def exchange(self, asked: Raw) -> AsyncGenerator[bytes]:
-        """Send a message and yield what comes back; leaving early stops the work over there.
+    async def forward(self, message: RawMessage) -> AsyncGenerator[bytes]:
+        """Send a message and yield the messages of the response.
+
+        Closing the generator early disconnects, which cancels the call on the server.
 
         Raises:
-            aiohttp.ClientError: the server was not reached, or is gone.
+            aiohttp.ClientError: the server cannot be reached, or the connection was lost.
         """
-        # What is large goes out in pieces, so that other calls get their turn.
-        data = asked.line if len(asked.line) < _BUFFER else io.BytesIO(asked.line)
-        async with self.http.post(self.url, data=data, headers=self._headers(asked)) as reply:
-            self._session = reply.headers.get("Mcp-Session-Id", self._session)
-            if reply.content_type == "text/event-stream":
-                async for event in _events(reply.content):
+        # Large bodies are sent in chunks, so that other calls can make progress meanwhile.
+        data = message.line if len(message.line) < _BUFFER_BYTES else io.BytesIO(message.line)
+        async with self.http.post(
+            self.url, data=data, headers=self._build_headers(message)
+        ) as response:
+            self._session_id = response.headers.get("Mcp-Session-Id", self._session_id)
+            if response.content_type == "text/event-stream":
+                async for event in _iter_events(response.content):
                     yield event
-            elif body := await reply.read():
-                if asked.method == "initialize":
-                    self._settle(body)
-                sound = reply.content_type == "application/json" and b"\n" not in body
-                yield body if sound else _complaint(asked, reply.status)
+            elif body := await response.read():
+                if message.method == "initialize":
+                    self._store_version(body)
+                is_json_line = response.content_type == "application/json" and b"\n" not in body
+                yield body if is_json_line else _encode_refusal(message, response.status)
 
-    async def greet(self, handshake: Raw) -> None:
-        """Repeat to a new server the handshake that the client had with the one before."""
-        async for text in self.exchange(handshake):
-            self._settle(text)
-        async for _ in self.exchange(Raw.of(message(method="notifications/initialized"))):
+    async def replay_handshake(self, handshake: RawMessage) -> None:
+        """Initialize a new server with the handshake that the client sent to the previous one."""
+        async for text in self.forward(handshake):
+            self._store_version(text)
+        async for _ in self.forward(
+            RawMessage.parse(encode_jsonrpc(method="notifications/initialized"))
+        ):
             pass
 
-    async def learn(self) -> frozenset[str]:
-        """Return the names of the tools over there."""
-        if self.names is None:
-            question = Raw.of(message(id=0, method="tools/list", params={"_meta": _MODERN}))
-            async for text in self.exchange(question):
+    async def load_tool_names(self) -> frozenset[str]:
+        """Return the names of the server's tools, from a cache after the first call."""
+        if self.tool_names is None:
+            request = RawMessage.parse(
+                encode_jsonrpc(id=0, method="tools/list", params={"_meta": _MODERN_META})
+            )
+            async for text in self.forward(request):
                 tools = orjson.loads(text).get("result", {}).get("tools", ())
-                self.names = frozenset(tool["name"] for tool in tools)
-        return self.names or frozenset()
+                self.tool_names = frozenset(tool["name"] for tool in tools)
+        return self.tool_names or frozenset()
 
-    def _headers(self, asked: Raw) -> dict[str, str]:
+    def _build_headers(self, message: RawMessage) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": _ACCEPT}
-        if self._session:
-            headers["Mcp-Session-Id"] = self._session
-        if version := asked.version or self._version:
+        if self._session_id:
+            headers["Mcp-Session-Id"] = self._session_id
+        if version := message.protocol_version or self._protocol_version:
             headers["Mcp-Protocol-Version"] = version
-        if asked.version and asked.method:
-            headers["Mcp-Method"] = _disguised(asked.method)
-            if name := asked.word(_NAMED_BY.get(asked.method, "")):
-                headers["Mcp-Name"] = _disguised(name)
+        if message.protocol_version and message.method:
+            headers["Mcp-Method"] = _encode_header(message.method)
+            if name := message.get_text_param(_NAME_PARAMS.get(message.method, "")):
+                headers["Mcp-Name"] = _encode_header(name)
         return headers
 
-    def _settle(self, answer: bytes) -> None:
-        """Note the version that a handshake has led to."""
+    def _store_version(self, answer: bytes) -> None:
+        """Store the protocol version from the response to `initialize`."""
         result = orjson.loads(answer).get("result") or {}
-        self._version = str(result.get("protocolVersion") or "")
+        self._protocol_version = str(result.get("protocolVersion") or "")
 
 
-def _complaint(asked: Raw, status: int) -> bytes:
-    """Return an error for what was refused before anybody read it as a message."""
+def _encode_refusal(message: RawMessage, status: int) -> bytes:
+    """Return a JSON-RPC error for an HTTP response that is not a JSON-RPC message."""
     reason = f"The background server refused the message (HTTP {status})."
-    return refusal(INTERNAL_ERROR, reason, asked.id)
+    return encode_error(INTERNAL_ERROR, reason, message.id)
 
 
-def _disguised(value: str) -> str:
-    if _SAFE.fullmatch(value):
+def _encode_header(value: str) -> str:
+    if _SAFE_HEADER.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode()}?="
 
 
-async def _events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the data of server-sent events."""
+async def _iter_events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yield the data of each server-sent event."""
     data: list[bytes] = []
-    async for line in _lines(content):
+    async for line in _iter_lines(content):
         if line.startswith(b"data:"):
             data.append(line[5:].strip())
         elif not line and data:
@@ -124,7 +136,7 @@ async def _events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             data = []
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+async def _iter_lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     rest = bytearray()
     async for chunk in content.iter_any():
         first, *others = chunk.split(b"\n")

@@ -1,4 +1,4 @@
-"""Who may knock at the HTTP server: the right Host, the right Origin, and not too slowly."""
+"""ASGI middleware that checks Host and Origin and limits the time a request may take to arrive."""
 
 import asyncio
 import ipaddress
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from junto.telemetry.logs import Log
 
-_log = Log.of("transport")
+_log = Log.get("transport")
 
 _AUTHORITY = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://(?P<authority>[^/?#@\s]+)", re.IGNORECASE)
@@ -21,7 +21,7 @@ _ORIGIN = re.compile(r"https?://(?P<authority>[^/?#@\s]+)", re.IGNORECASE)
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Tell whether `host` can only be reached from this machine."""
+    """Return whether `host` can only be reached from this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -31,56 +31,56 @@ def is_loopback(host: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """Refuses requests that a browser was tricked into, and clients that never finish asking.
+class HostOriginGuard:
+    """Rejects cross-origin requests from browsers, and requests that arrive too slowly.
 
-    A web page may send requests to loopback, and may point a name of its own at 127.0.0.1; it can
-    forge neither Host nor Origin. So every route asks for both.
+    A web page can send requests to loopback, and can resolve a domain of its own to 127.0.0.1 (DNS
+    rebinding), but it cannot forge Host or Origin. Both are therefore checked on every route.
     """
 
     app: ASGIApp
     hosts: frozenset[str]
     origins: frozenset[str]
-    seconds: float
+    timeout_seconds: float
 
     @classmethod
-    def before(
-        cls, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str], seconds: float
-    ) -> "Gate":
-        """Put a gate before `app` that lets loopback in, and what is listed here."""
+    def wrap(
+        cls, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str], timeout_seconds: float
+    ) -> "HostOriginGuard":
+        """Return a guard around `app` that allows loopback and the given hosts and origins."""
         return cls(
             app,
             frozenset(host.lower() for host in hosts),
             frozenset(origin.lower().rstrip("/") for origin in origins),
-            seconds,
+            timeout_seconds,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let one request through, or refuse it."""
+        """Forward a request to the application, or reject it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if refusal := self._refusal(scope):
+        if refusal := self._find_refusal(scope):
             _log.warning("refused a request", reason=bytes(refusal.body).decode())
-            refusal.headers["connection"] = "close"  # the rest of the request is not read
+            refusal.headers["connection"] = "close"  # the rest of the request stays unread
             await refusal(scope, receive, send)
             return
-        await self._timed(scope, receive, send)
+        await self._forward_with_timeout(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+    def _find_refusal(self, scope: Scope) -> PlainTextResponse | None:
         hosts = [value.decode("latin-1") for key, value in scope["headers"] if key == b"host"]
         origins = [value.decode("latin-1") for key, value in scope["headers"] if key == b"origin"]
-        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+        if len(hosts) != 1 or not self._is_allowed_host(hosts[0]):
             return PlainTextResponse(
                 "Unknown Host. Ask for 127.0.0.1, or add the name to http.allowed_hosts.", 421
             )
-        if len(origins) > 1 or not all(self._may_ask(origin) for origin in origins):
+        if len(origins) > 1 or not all(self._is_allowed_origin(origin) for origin in origins):
             return PlainTextResponse(
                 "Unknown Origin. Pages from elsewhere need a place in http.allowed_origins.", 403
             )
         return None
 
-    def _is_ours(self, authority: str) -> bool:
+    def _is_allowed_host(self, authority: str) -> bool:
         match = _AUTHORITY.fullmatch(authority)
         if match is None:
             return False
@@ -88,20 +88,20 @@ class Gate:
             {match["name"].lower(), authority.lower()}
         )
 
-    def _may_ask(self, origin: str) -> bool:
+    def _is_allowed_origin(self, origin: str) -> bool:
         if origin.lower() in self.origins:
             return True
         match = _ORIGIN.fullmatch(origin)
         authority = _AUTHORITY.fullmatch(match["authority"]) if match else None
         return authority is not None and is_loopback(authority["name"])
 
-    async def _timed(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward_with_timeout(self, scope: Scope, receive: Receive, send: Send) -> None:
         complete = False
-        deadline = asyncio.get_running_loop().time() + self.seconds
+        deadline = asyncio.get_running_loop().time() + self.timeout_seconds
 
         async def receive_in_time() -> Message:
             nonlocal complete
-            if complete:  # from here on only a hang-up can come, whenever it likes
+            if complete:  # only a disconnect can follow, at any time
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline):

@@ -1,4 +1,4 @@
-"""MCP over HTTP, with a page, health and metrics beside it."""
+"""The HTTP server: the MCP endpoint, the landing page, health and metrics."""
 
 import asyncio
 import contextlib
@@ -27,16 +27,16 @@ from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from junto.domain.errors import ConfigurationError, NetworkError
-from junto.domain.signals import Signals
-from junto.settings.tree import Http
-from junto.telemetry.metrics import CONTENT_TYPE
-from junto.transport.calls import Calls
-from junto.transport.eras import is_modern
-from junto.transport.exchange import Exchange
-from junto.transport.gate import Gate, is_loopback
-from junto.transport.stopping import Stopping
+from junto.domain.pubsub import PubSub
+from junto.settings.schema import HttpSettings
+from junto.telemetry.metrics import EXPOSITION_CONTENT_TYPE
+from junto.transport.host_origin_guard import HostOriginGuard, is_loopback
+from junto.transport.inflight import InflightCalls
+from junto.transport.shutdown import Shutdown
+from junto.transport.stateless_http import StatelessHandler
+from junto.transport.versions import is_modern
 
-# The page loads nothing and runs nothing; it is only to be read.
+# The landing page loads no external resources and runs no scripts.
 _PAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
     "img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -49,37 +49,37 @@ _BACKLOG = 2048
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """What the routes beside `/mcp` show."""
+    """The content of the routes other than `/mcp`."""
 
     health: Callable[[], dict[str, Any]]
     metrics: Callable[[], bytes]
     page: Callable[[str], str]
 
 
-def application(
-    server: Server[Any], views: Views, options: Http, signals: Signals | None = None
+def build_asgi_app(
+    server: Server[Any], views: Views, options: HttpSettings, signals: PubSub | None = None
 ) -> ASGIApp:
     """Return the ASGI application that serves `server` and `views`."""
-    endpoint = _Endpoint.of(server, options, Calls(signals))
+    endpoint = _McpEndpoint.create(server, options, InflightCalls(signals))
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with endpoint.running():
+        async with endpoint.run():
             yield
 
     async def health(_request: Request) -> Response:
         return JSONResponse(views.health())
 
     async def readiness(_request: Request) -> Response:
-        # Whoever gets an answer may send requests: while starting and stopping nobody does.
+        # The server only answers between startup and shutdown, so any answer means ready.
         return JSONResponse({"ready": True})
 
     async def metrics(_request: Request) -> Response:
-        return Response(views.metrics(), media_type=CONTENT_TYPE)
+        return Response(views.metrics(), media_type=EXPOSITION_CONTENT_TYPE)
 
     async def page(request: Request) -> Response:
-        base = f"{request.url.scheme}://{request.url.netloc}"
-        return HTMLResponse(views.page(base), headers=_PAGE_HEADERS)
+        base_url = f"{request.url.scheme}://{request.url.netloc}"
+        return HTMLResponse(views.page(base_url), headers=_PAGE_HEADERS)
 
     app: ASGIApp = Starlette(
         routes=[
@@ -98,61 +98,63 @@ def application(
             allow_methods=["POST"],
             allow_headers=["*"],
         )
-    return Gate.before(
+    return HostOriginGuard.wrap(
         app,
         hosts=options.allowed_hosts,
         origins=options.allowed_origins,
-        seconds=options.request_timeout,
+        timeout_seconds=options.request_timeout,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Endpoint:
-    """`/mcp`: every request by itself, or in a session for older clients where that is wanted."""
+class _McpEndpoint:
+    """The `/mcp` endpoint: stateless, or with sessions for older clients if they are enabled."""
 
-    exchange: Exchange
+    stateless: StatelessHandler
     sessions: StreamableHTTPSessionManager | None
 
     @classmethod
-    def of(cls, server: Server[Any], options: Http, calls: Calls) -> "_Endpoint":
-        exchange = Exchange(server, options.json_only, calls)
+    def create(
+        cls, server: Server[Any], options: HttpSettings, inflight: InflightCalls
+    ) -> "_McpEndpoint":
+        stateless = StatelessHandler(server, options.json_only, inflight)
         if not options.sessions:
-            return cls(exchange, None)
+            return cls(stateless, None)
         manager = StreamableHTTPSessionManager(
             server,
             json_response=options.json_only,
             max_request_body_size=options.max_body_bytes,
-            # The gate in front of all routes checks Host and Origin; nothing is left to defaults.
+            # HostOriginGuard already checks Host and Origin on all routes.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        return cls(exchange, manager)
+        return cls(stateless, manager)
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
             if self.sessions:
                 await stack.enter_async_context(self.sessions.run())
-            calls = self.exchange.calls
-            if calls.signals:
-                await stack.enter_async_context(calls.signals.heard(calls.hear))
+            inflight = self.stateless.inflight
+            if inflight.signals:
+                await stack.enter_async_context(inflight.signals.subscribe(inflight.on_signal))
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.sessions and not is_modern(Headers(scope=scope)):
             await self.sessions.handle_request(scope, receive, send)
         elif scope["method"] == "POST":
-            await self.exchange(scope, receive, send)
+            await self.stateless(scope, receive, send)
         else:
-            # Without sessions there is no stream to open with GET and nothing to end with DELETE.
+            # GET (opening a stream) and DELETE (ending a session) only make sense with sessions.
             refusal = Response("POST only: there are no sessions here.", 405, {"allow": "POST"})
             await refusal(scope, receive, send)
 
 
 def check_host(host: str) -> None:
-    """Let only loopback pass.
+    """Check that `host` is a loopback address.
 
     Raises:
-        ConfigurationError: `host` can be reached from elsewhere, where nobody is asked for a key.
+        ConfigurationError: `host` can be reached from other machines, which are not authenticated.
     """
     if not is_loopback(host):
         raise ConfigurationError(
@@ -162,16 +164,16 @@ def check_host(host: str) -> None:
 
 
 @contextlib.contextmanager
-def listening(options: Http) -> Iterator[socket.socket]:
-    """Yield a socket that listens where `options` say.
+def open_listener(options: HttpSettings) -> Iterator[socket.socket]:
+    """Yield a socket that listens on the configured host and port.
 
     Raises:
-        ConfigurationError: the address is not loopback, and nobody would be asked for a key there.
-        NetworkError: the address cannot be had.
+        ConfigurationError: the host is not a loopback address, see `check_host`.
+        NetworkError: the port is in use, or binding to it failed.
     """
     check_host(options.host)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    # Named as TCP, or asyncio does not switch Nagle's algorithm off: 40 ms per answer.
+    # asyncio disables Nagle's algorithm (40 ms per response) only if the protocol is given as TCP.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -186,13 +188,13 @@ def listening(options: Http) -> Iterator[socket.socket]:
 
 
 async def serve_http(
-    app: ASGIApp, listener: socket.socket, options: Http, stopping: Stopping
+    app: ASGIApp, listener: socket.socket, options: HttpSettings, shutdown: Shutdown
 ) -> None:
-    """Serve `app` on `listener` until a signal comes, then let running calls finish."""
+    """Serve `app` on `listener` until a shutdown signal, then let running calls finish."""
     config = uvicorn.Config(
         app,
-        # h11: httptools keeps trailing blanks in header values, which the protocol forbids.
-        http=_impatient(options.request_timeout),
+        # h11: httptools keeps trailing whitespace in header values, which HTTP wants stripped.
+        http=_build_protocol_class(options.request_timeout),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -201,13 +203,16 @@ async def serve_http(
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, math.ceil(options.drain)),
     )
-    server = _Server(config)
-    stopping.tell(lambda: server.handle_exit(signal.SIGTERM, None))
+    server = _UvicornServer(config)
+    shutdown.set_listener(lambda: server.handle_exit(signal.SIGTERM, None))
     await server.serve(sockets=[listener])
 
 
-class _Server(uvicorn.Server):
-    """Leaves signals to us: uvicorn would raise them again while there is still work to finish."""
+class _UvicornServer(uvicorn.Server):
+    """A uvicorn server that leaves signals to `Shutdown`.
+
+    uvicorn raises captured signals again when it stops, while there is still work to finish.
+    """
 
     @override
     @contextlib.contextmanager
@@ -215,29 +220,29 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _impatient(seconds: float) -> type[H11Protocol]:
-    class Impatient(H11Protocol):
-        """Hangs up on whoever connects and does not ask, or begins to ask and does not go on."""
+def _build_protocol_class(timeout_seconds: float) -> type[H11Protocol]:
+    class SlowClientGuard(H11Protocol):
+        """Closes connections that send no request, or only a part of one, within the timeout."""
 
         @override
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._half = False
-            self._timer = self.loop.call_later(seconds, self._look)
+            self._has_partial_request = False
+            self._timer = self.loop.call_later(timeout_seconds, self._check_connection)
 
         @override
         def connection_lost(self, exc: Exception | None) -> None:
             self._timer.cancel()
             super().connection_lost(exc)
 
-        def _look(self) -> None:
-            cycle: Any = self.cycle  # None until the first request, whatever its type says
+        def _check_connection(self) -> None:
+            cycle: Any = self.cycle  # None until the first request, despite its declared type
             idle = cycle is None or cycle.response_complete
-            half = idle and bool(self.conn.trailing_data[0])
-            if cycle is None or (half and self._half):
+            has_partial = idle and bool(self.conn.trailing_data[0])
+            if cycle is None or (has_partial and self._has_partial_request):
                 self.transport.close()
             else:
-                self._half = half
-                self._timer = self.loop.call_later(seconds, self._look)
+                self._has_partial_request = has_partial
+                self._timer = self.loop.call_later(timeout_seconds, self._check_connection)
 
-    return Impatient
+    return SlowClientGuard

@@ -1,4 +1,4 @@
-"""The page at `/`: what is served here, and how to connect to it."""
+"""The HTML landing page at `/`: server status, how to connect, and the list of tools."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from html import escape
 from string import Template
 from typing import Any
 
-_PAGE = Template("""\
+_TEMPLATE = Template("""\
 <!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -68,53 +68,61 @@ _PAGE = Template("""\
 
 
 def render(
-    base: str,
+    base_url: str,
     health: Mapping[str, Any],
     description: str,
     tools: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Return the page for a server that was reached at `base`."""
-    endpoint = f"{base}/mcp"
-    return _PAGE.substitute(
+    """Return the HTML of the page for a server that is reached at `base_url`."""
+    endpoint = f"{base_url}/mcp"
+    return _TEMPLATE.substitute(
         description=escape(description),
         status=escape(str(health["status"])),
         version=escape(str(health["version"])),
-        uptime=_duration(health["uptimeSeconds"]),
+        uptime=_format_duration(health["uptimeSeconds"]),
         endpoint=escape(endpoint),
-        clients="".join(_card(*client) for client in _clients(endpoint)),
-        tools="".join(_row(tool) for tool in tools),
+        clients="".join(_render_card(*client) for client in _list_clients(endpoint)),
+        tools="".join(_render_row(tool) for tool in tools),
     )
 
 
-def _clients(endpoint: str) -> tuple[tuple[str, str, str], ...]:
-    """Return each client's name, where its configuration goes, and what to put there."""
+def _list_clients(endpoint: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the name, the configuration location and the snippet of each client."""
     return (
         ("Claude Code", "Run once:", f"claude mcp add --transport http junto {endpoint}"),
         ("Codex", "~/.codex/config.toml:", f'[mcp_servers.junto]\nurl = "{endpoint}"'),
         ("Claude Desktop", "Run once, it starts Junto itself:", "junto install claude-desktop"),
-        ("Cursor", "~/.cursor/mcp.json:", _json("mcpServers", {"url": endpoint})),
-        ("VS Code", ".vscode/mcp.json:", _json("servers", {"type": "http", "url": endpoint})),
-        ("Gemini CLI", "~/.gemini/settings.json:", _json("mcpServers", {"httpUrl": endpoint})),
+        ("Cursor", "~/.cursor/mcp.json:", _format_json_config("mcpServers", {"url": endpoint})),
+        (
+            "VS Code",
+            ".vscode/mcp.json:",
+            _format_json_config("servers", {"type": "http", "url": endpoint}),
+        ),
+        (
+            "Gemini CLI",
+            "~/.gemini/settings.json:",
+            _format_json_config("mcpServers", {"httpUrl": endpoint}),
+        ),
     )
 
 
-def _json(key: str, entry: Mapping[str, Any]) -> str:
+def _format_json_config(key: str, entry: Mapping[str, Any]) -> str:
     fields = ",\n".join(f"      {json.dumps(k)}: {json.dumps(v)}" for k, v in entry.items())
     return f'{{\n  "{key}": {{\n    "junto": {{\n{fields}\n    }}\n  }}\n}}'
 
 
-def _card(name: str, where: str, what: str) -> str:
+def _render_card(name: str, location: str, snippet: str) -> str:
     return (
         f"<section><h3>{escape(name)}</h3>"
-        f'<p class="soft">{escape(where)}</p><pre>{escape(what)}</pre></section>'
+        f'<p class="soft">{escape(location)}</p><pre>{escape(snippet)}</pre></section>'
     )
 
 
-def _row(tool: Mapping[str, Any]) -> str:
+def _render_row(tool: Mapping[str, Any]) -> str:
     return f"<tr><td><code>{escape(tool['name'])}</code></td><td>{escape(tool['description'])}</td>"
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes, hours, days = int(seconds // 60), int(seconds // 3600), int(seconds // 86400)
     if days:
         return f"{days} d {hours % 24} h"

@@ -1,4 +1,4 @@
-"""Reading one JSON-RPC message, or saying what is wrong with it."""
+"""Parsing and encoding of JSON-RPC messages, with an error reply for invalid ones."""
 
 import json
 from dataclasses import dataclass
@@ -21,49 +21,49 @@ Message = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Why something is no message, and the id of the request it meant to be, if it had one."""
+class ErrorReply:
+    """A JSON-RPC error for an invalid message, with the id of its request if that is known."""
 
     code: int
     reason: str
     request_id: int | str | None = None
     data: Any = None
 
-    def reply(self) -> bytes:
-        """Return the error that the sender gets."""
-        facts = {} if self.data is None else {"data": self.data}
-        error = ErrorData(code=self.code, message=self.reason, **facts)
-        return written(JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error))
+    def encode(self) -> bytes:
+        """Return the JSON-RPC error response."""
+        optional = {} if self.data is None else {"data": self.data}
+        error = ErrorData(code=self.code, message=self.reason, **optional)
+        return encode_message(JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error))
 
 
-def written(message: Message) -> bytes:
-    """Return a message as it goes over the wire."""
+def encode_message(message: Message) -> bytes:
+    """Return a message as JSON."""
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
-def parse(data: bytes) -> Message | Fault:
-    """Return the message that `data` holds, or what is wrong with it."""
+def parse_message(data: bytes) -> Message | ErrorReply:
+    """Return the message in `data`, or an error reply if it is invalid."""
     try:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValidationError:
-        return _fault(data)
-    # A request whose id makes no sense would pass for a notification, and wait forever.
+        return _build_error_reply(data)
+    # A request with an invalid id is parsed as a notification, and its sender would wait forever.
     if isinstance(message, JSONRPCNotification) and b'"id"' in data and "id" in json.loads(data):
-        return Fault(INVALID_REQUEST, "An id is a string or a number.")
+        return ErrorReply(INVALID_REQUEST, "An id is a string or a number.")
     return message
 
 
-def _fault(data: bytes) -> Fault:
+def _build_error_reply(data: bytes) -> ErrorReply:
     try:
         decoded = json.loads(data)
     except (ValueError, RecursionError):
-        return Fault(PARSE_ERROR, "This is not JSON.")
+        return ErrorReply(PARSE_ERROR, "This is not JSON.")
     if isinstance(decoded, list):
-        return Fault(INVALID_REQUEST, "Batches are not served: send one message at a time.")
-    return Fault(INVALID_REQUEST, "This is not a JSON-RPC 2.0 message.", _id_in(decoded))
+        return ErrorReply(INVALID_REQUEST, "Batches are not served: send one message at a time.")
+    return ErrorReply(INVALID_REQUEST, "This is not a JSON-RPC 2.0 message.", _extract_id(decoded))
 
 
-def _id_in(decoded: Any) -> int | str | None:
-    found = as_request_id(decoded.get("id")) if isinstance(decoded, dict) else None
-    # JSON can spell half of a surrogate pair, which cannot be sent back.
-    return None if isinstance(found, str) and not found.isprintable() else found
+def _extract_id(decoded: Any) -> int | str | None:
+    request_id = as_request_id(decoded.get("id")) if isinstance(decoded, dict) else None
+    # JSON can contain lone surrogates, which cannot be encoded in the reply.
+    return None if isinstance(request_id, str) and not request_id.isprintable() else request_id

@@ -1,4 +1,4 @@
-"""MCP on standard input and output, answered by other servers: lines in, lines out."""
+"""A proxy that forwards MCP messages between stdio and a backend."""
 
 import asyncio
 import contextlib
@@ -8,113 +8,113 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from junto.telemetry.logs import Log
-from junto.transport.pipes import LineReader, LineWriter, TooLong
-from junto.transport.raw import INTERNAL_ERROR, INVALID_REQUEST, Raw, refusal
+from junto.transport.line_io import LineReader, LineTooLong, LineWriter
+from junto.transport.raw_message import INTERNAL_ERROR, INVALID_REQUEST, RawMessage, encode_error
 
-_log = Log.of("transport")
+_log = Log.get("transport")
 
-_MOST_CALLS = 10_000  # a burst may be long, but not without end
+_MAX_PENDING_CALLS = 10_000  # bounds memory; bursts of thousands of calls are legitimate
 _CANCELLED = "notifications/cancelled"
 
 
-class Way(Protocol):
-    """Where messages go."""
+class ProxyBackend(Protocol):
+    """The server, or servers, that messages are forwarded to."""
 
-    def exchange(self, asked: Raw) -> AsyncGenerator[bytes]:
-        """Yield what comes back for a message; leaving early stops the work."""
+    def forward(self, message: RawMessage) -> AsyncGenerator[bytes]:
+        """Forward a message and yield its replies; closing the generator early cancels the call."""
         ...
 
 
 @dataclass(slots=True)
-class Relay:
-    """What was asked and not answered yet, between a client and the servers behind us."""
+class StdioProxy:
+    """Forwards the messages of one stdio client to a backend and tracks the pending calls."""
 
     reader: LineReader
     writer: LineWriter
-    way: Way
-    drain: float
-    _calls: "dict[str, asyncio.Task[None]]" = field(default_factory=dict, init=False)
+    backend: ProxyBackend
+    drain_seconds: float
+    _pending_calls: "dict[str, asyncio.Task[None]]" = field(default_factory=dict, init=False)
     _subscriptions: "set[asyncio.Task[None]]" = field(default_factory=set, init=False)
     _given_up: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
-        self.reader.on_end = self._input_ended
+        self.reader.on_end = self._on_input_end
         self.writer.on_lost = self.reader.stop
 
     def stop(self) -> None:
-        """Take no more requests; a second time, do not wait for those under way either."""
-        if self.reader.ended:
+        """Accept no more requests; if called again, stop waiting for pending calls too."""
+        if self.reader.has_ended:
             self._give_up()
         self.reader.stop()
 
-    def _input_ended(self) -> None:
-        asyncio.get_running_loop().call_later(self.drain, self._give_up)
+    def _on_input_end(self) -> None:
+        asyncio.get_running_loop().call_later(self.drain_seconds, self._give_up)
 
     def _give_up(self) -> None:
         self._given_up.set()
-        self.writer.free()
+        self.writer.abort_if_blocked()
 
     async def run(self) -> None:
-        """Pass messages on until the client is gone, and finish what it has asked."""
+        """Forward messages until the input ends, then wait for pending calls."""
         while not self._given_up.is_set() and (line := await self.reader.next()) is not None:
-            if isinstance(line, TooLong):
-                await self._refuse(refusal(INVALID_REQUEST, "The message is too long."))
+            if isinstance(line, LineTooLong):
+                await self._refuse(encode_error(INVALID_REQUEST, "The message is too long."))
             else:
-                await self._take(Raw.of(line))
-        await self._drained()
+                await self._dispatch(RawMessage.parse(line))
+        await self._drain()
 
-    async def _take(self, asked: Raw) -> None:
-        if asked.method == _CANCELLED and asked.id is None:
-            # Hanging up is how a call over HTTP is stopped; it is never answered.
-            if call := self._calls.get(str((asked.params or {}).get("requestId"))):
+    async def _dispatch(self, message: RawMessage) -> None:
+        if message.method == _CANCELLED and message.id is None:
+            # An HTTP call is cancelled by disconnecting; a cancelled call gets no response.
+            if call := self._pending_calls.get(str((message.params or {}).get("requestId"))):
                 call.cancel()
-        elif not asked.asks:
-            await self._passed(asked)
-        elif len(self._calls) >= _MOST_CALLS:
+        elif not message.is_request:
+            await self._forward(message)
+        elif len(self._pending_calls) >= _MAX_PENDING_CALLS:
             reason = "Too many calls are under way. Wait for some."
-            await self._refuse(refusal(INTERNAL_ERROR, reason, asked.id))
-        elif asked.key in self._calls:
-            # Answered without the id, which belongs to the first of the two.
-            await self._refuse(refusal(INVALID_REQUEST, "This id is already in use."))
+            await self._refuse(encode_error(INTERNAL_ERROR, reason, message.id))
+        elif message.key in self._pending_calls:
+            # The error has no id, because the id belongs to the first call.
+            await self._refuse(encode_error(INVALID_REQUEST, "This id is already in use."))
         else:
-            call = asyncio.create_task(self._passed(asked))
-            self._calls[asked.key] = call
-            call.add_done_callback(lambda call: self._over(asked, call))
-            if asked.method == "subscriptions/listen":
+            call = asyncio.create_task(self._forward(message))
+            self._pending_calls[message.key] = call
+            call.add_done_callback(lambda call: self._on_call_done(message, call))
+            if message.method == "subscriptions/listen":
                 self._subscriptions.add(call)
-            elif asked.method == "initialize":
-                await asyncio.wait({call})  # what follows depends on the version it settles
+            elif message.method == "initialize":
+                await asyncio.wait({call})  # later messages depend on the negotiated version
 
-    def _over(self, asked: Raw, call: "asyncio.Task[None]") -> None:
-        self._calls.pop(asked.key, None)
+    def _on_call_done(self, message: RawMessage, call: "asyncio.Task[None]") -> None:
+        self._pending_calls.pop(message.key, None)
         self._subscriptions.discard(call)
 
-    async def _passed(self, asked: Raw) -> None:
+    async def _forward(self, message: RawMessage) -> None:
         try:
-            async with aclosing(self.way.exchange(asked)) as texts:
+            async with aclosing(self.backend.forward(message)) as texts:
                 async for text in texts:
                     await self.writer.write(text)
         except BrokenPipeError:
             pass
-        except Exception as error:  # noqa: BLE001 - what nobody foresaw costs this call alone
-            _log.crash("a message was not passed on", error, method=asked.method)
-            if asked.asks:
-                await self._refuse(refusal(INTERNAL_ERROR, "Internal error", asked.id))
+        except Exception as error:  # noqa: BLE001 - an unexpected error must only fail this call
+            _log.exception("a message was not passed on", error, method=message.method)
+            if message.is_request:
+                await self._refuse(encode_error(INTERNAL_ERROR, "Internal error", message.id))
 
-    async def _drained(self) -> None:
-        """Wait for calls under way, but not for subscriptions, which end with the client."""
-        patience = asyncio.create_task(self._given_up.wait())
-        while calls := set(self._calls.values()) - self._subscriptions:
-            await asyncio.wait({*calls, patience}, return_when=asyncio.FIRST_COMPLETED)
-            if patience.done():
+    async def _drain(self) -> None:
+        """Wait for pending calls, but not for subscriptions, which only end with the client."""
+        given_up = asyncio.create_task(self._given_up.wait())
+        while calls := set(self._pending_calls.values()) - self._subscriptions:
+            await asyncio.wait({*calls, given_up}, return_when=asyncio.FIRST_COMPLETED)
+            if given_up.done():
                 break
-        rest = list(self._calls.values())
-        for task in (patience, *rest):
+        rest = list(self._pending_calls.values())
+        for task in (given_up, *rest):
             task.cancel()
-        await asyncio.gather(patience, *rest, return_exceptions=True)
+        await asyncio.gather(given_up, *rest, return_exceptions=True)
 
     async def _refuse(self, text: bytes) -> None:
-        # Nobody waits to tell a client that does not read what it did wrong.
+        # Never wait for a client that does not read just to report an error.
         if self.writer.has_room:
             with contextlib.suppress(BrokenPipeError):
                 await self.writer.write(text)

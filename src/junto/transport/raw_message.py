@@ -1,6 +1,7 @@
-"""A JSON-RPC message that is passed on as it came, and the little that must be known about it.
+"""Minimal parsing and encoding of JSON-RPC messages that the proxy forwards unchanged.
 
-Nothing here needs the SDK: importing its models takes longer than all the rest of a start.
+This module does not import the MCP SDK, because importing its models takes longer than the rest of
+the proxy's startup.
 """
 
 import re
@@ -9,88 +10,91 @@ from typing import Any
 
 import orjson
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
-ENVELOPE_VERSION = "io.modelcontextprotocol/protocolVersion"
-_PLAIN = re.compile(r"[\x21-\x7e]{1,200}")
+_VERSION_META_KEY = "io.modelcontextprotocol/protocolVersion"
+_VERSION_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """One line, and what it says as far as it makes sense."""
+class RawMessage:
+    """A message as received, with the fields that could be parsed."""
 
     line: bytes
     id: int | str | None = None
     method: str = ""
-    params: Json | None = None
+    params: _Json | None = None
 
     @classmethod
-    def of(cls, line: bytes) -> "Raw":
-        """Return what `line` says; what makes no sense is left to whoever answers it."""
+    def parse(cls, line: bytes) -> "RawMessage":
+        """Parse a line; invalid fields keep their defaults, and the backend reports the error."""
         try:
-            said = orjson.loads(line)
+            decoded = orjson.loads(line)
         except ValueError:
             return cls(line)
-        if not isinstance(said, dict):
+        if not isinstance(decoded, dict):
             return cls(line)
-        found, method, params = said.get("id"), said.get("method"), said.get("params")
+        id_, method, params = decoded.get("id"), decoded.get("method"), decoded.get("params")
         return cls(
             line,
-            found if isinstance(found, int | str) and not isinstance(found, bool) else None,
+            id_ if isinstance(id_, int | str) and not isinstance(id_, bool) else None,
             method if isinstance(method, str) else "",
             params if isinstance(params, dict) else None,
         )
 
     @property
-    def asks(self) -> bool:
-        """Return whether somebody waits for an answer."""
+    def is_request(self) -> bool:
+        """Return whether the message is a request."""
         return self.id is not None and bool(self.method)
 
     @property
-    def answers(self) -> bool:
-        """Return whether it answers a request."""
+    def is_response(self) -> bool:
+        """Return whether the message is a response."""
         return self.id is not None and not self.method
 
     @property
     def key(self) -> str:
-        """Return the id as the SDK compares it, to which 7 and "7" are the same."""
+        """Return the id as the SDK compares it: 7 and "7" are equal."""
         return str(self.id)
 
     @property
-    def version(self) -> str:
-        """Return the version of the protocol that it carries with it, if it does."""
+    def protocol_version(self) -> str:
+        """Return the protocol version in the message's `_meta`, or an empty string."""
         meta = (self.params or {}).get("_meta")
-        named = meta.get(ENVELOPE_VERSION) if isinstance(meta, dict) else None
-        return named if isinstance(named, str) and _PLAIN.fullmatch(named) else ""
+        version = meta.get(_VERSION_META_KEY) if isinstance(meta, dict) else None
+        return version if isinstance(version, str) and _VERSION_PATTERN.fullmatch(version) else ""
 
-    def word(self, name: str) -> str:
-        """Return a parameter that should be a text."""
-        found = (self.params or {}).get(name)
-        return found if isinstance(found, str) else ""
+    def get_text_param(self, name: str) -> str:
+        """Return a string parameter, or an empty string if it is missing or no string."""
+        value = (self.params or {}).get(name)
+        return value if isinstance(value, str) else ""
 
 
-def message(**fields: Any) -> bytes:
-    """Return a message of our own."""
+def encode_jsonrpc(**fields: Any) -> bytes:
+    """Return a JSON-RPC message with the given fields."""
     return orjson.dumps({"jsonrpc": "2.0", **fields})
 
 
-def refusal(code: int, reason: str, request_id: int | str | None = None) -> bytes:
-    """Return an error."""
-    return message(id=request_id, error={"code": code, "message": reason})
+def encode_error(code: int, reason: str, request_id: int | str | None = None) -> bytes:
+    """Return a JSON-RPC error response."""
+    return encode_jsonrpc(id=request_id, error={"code": code, "message": reason})
 
 
-def failure(asked: Raw, reason: str) -> bytes:
-    """Return what whoever asked gets when nobody else answers: an error that may pass."""
-    facts = {"code": "NetworkError", "message": reason, "retryable": True}
-    if asked.method != "tools/call":
-        error = {"code": INTERNAL_ERROR, "message": reason, "data": facts}
-        return message(id=asked.id, error=error)
-    result: Json = {
+def encode_failure(request: RawMessage, reason: str) -> bytes:
+    """Return a retryable error for a request that no server answered.
+
+    A tool call gets it as a tool result, any other request as a JSON-RPC error.
+    """
+    details = {"code": "NetworkError", "message": reason, "retryable": True}
+    if request.method != "tools/call":
+        error = {"code": INTERNAL_ERROR, "message": reason, "data": details}
+        return encode_jsonrpc(id=request.id, error=error)
+    result: _Json = {
         "content": [{"type": "text", "text": reason}],
-        "structuredContent": facts,
+        "structuredContent": details,
         "isError": True,
     }
-    if asked.version:  # since 2026-07-28 a result says of itself that it is one
+    if request.protocol_version:  # version 2026-07-28 requires resultType
         result["resultType"] = "complete"
-    return message(id=asked.id, result=result)
+    return encode_jsonrpc(id=request.id, result=result)

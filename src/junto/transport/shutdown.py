@@ -1,4 +1,4 @@
-"""Signals that want the process to end, told to whoever has something to finish first."""
+"""Graceful shutdown on SIGINT and SIGTERM."""
 
 import asyncio
 import contextlib
@@ -10,29 +10,29 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(slots=True)
-class Stopping:
-    """Tells the latest listener of each signal; none ends the process by itself."""
+class Shutdown:
+    """Calls the current listener on each signal; the signal itself does not end the process."""
 
     _listeners: list[Callable[[], None]] = field(default_factory=list, init=False)
 
     @contextlib.contextmanager
-    def heard(self) -> Iterator[None]:
-        """Listen for signals until the end of the block."""
+    def handle_signals(self) -> Iterator[None]:
+        """Install the signal handlers until the end of the block."""
         loop = asyncio.get_running_loop()
-        with contextlib.suppress(NotImplementedError):  # Windows
-            for number in _SIGNALS:
-                loop.add_signal_handler(number, self._ring)
+        with contextlib.suppress(NotImplementedError):  # on Windows
+            for signum in _SIGNALS:
+                loop.add_signal_handler(signum, self._notify)
         try:
             yield
         finally:
             with contextlib.suppress(NotImplementedError):
-                for number in _SIGNALS:
-                    loop.remove_signal_handler(number)
+                for signum in _SIGNALS:
+                    loop.remove_signal_handler(signum)
 
-    def tell(self, listener: Callable[[], None]) -> None:
-        """Tell `listener` from now on, and whoever came before no more."""
+    def set_listener(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on signals from now on, instead of the previous one."""
         self._listeners.append(listener)
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         if self._listeners:
             self._listeners[-1]()

@@ -1,7 +1,7 @@
-"""One request over HTTP, answered on its own: no session, no state, whatever the era.
+"""Stateless handling of MCP requests over HTTP, for all protocol versions.
 
-The answer is plain JSON, unless there is something to say before it: then it is a stream. When the
-client hangs up, the work stops.
+The response is plain JSON, or an event stream if notifications precede it. When the client
+disconnects, the call is cancelled.
 """
 
 import asyncio
@@ -38,15 +38,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from junto.transport.calls import Calls
-from junto.transport.eras import connection_for, is_modern, version_fault
-from junto.transport.messages import Fault, Message, parse, written
+from junto.transport.inflight import InflightCalls
+from junto.transport.messages import ErrorReply, Message, encode_message, parse_message
+from junto.transport.versions import build_connection, check_version, is_modern
 
-_JSON = "application/json"
+_JSON_TYPE = "application/json"
 _PING_SECONDS = 15.0
 _PING = b": ping\r\n\r\n"
-_EVENTS = 64  # that may wait for a slow client before whoever sends them must wait too
-_JSON_HEADERS = [(b"content-type", _JSON.encode())]
+_MAX_QUEUED_EVENTS = 64  # per call; further notifications wait for a slow client
+_JSON_HEADERS = [(b"content-type", _JSON_TYPE.encode())]
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -54,28 +54,28 @@ _STREAM_HEADERS = [
 ]
 
 
-_Said = JSONRPCNotification | JSONRPCResponse | JSONRPCError
+_OutgoingMessage = JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 
 @dataclass(slots=True)
 class _Channel:
-    """What a running call can send back before its answer: notifications, and nothing that asks."""
+    """The channel from a running call to its client; it sends notifications, but no requests."""
 
     request_id: RequestId
     transport: TransportContext
     message_metadata: MessageMetadata
     progress_token: ProgressToken | None
-    said: asyncio.Queue[_Said] | None
+    outgoing: asyncio.Queue[_OutgoingMessage] | None
     cancel_requested: anyio.Event = field(default_factory=anyio.Event)
     can_send_request: bool = False
 
-    async def send_raw_request(  # the SDK decides what it takes
+    async def send_raw_request(  # the signature is defined by the SDK
         self,
         method: str,
         params: Mapping[str, Any] | None,  # noqa: ARG002
         opts: CallOptions | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Refuse: the client's reply would have nowhere to arrive."""
+        """Raise an error: without a session the client cannot send a response."""
         raise NoBackChannelError(method)
 
     async def notify(
@@ -84,201 +84,207 @@ class _Channel:
         params: Mapping[str, Any] | None,
         opts: CallOptions | None = None,  # noqa: ARG002
     ) -> None:
-        """Send a notification, if there is a stream to send it on."""
-        if self.said is not None:
+        """Send a notification, if the response may be a stream."""
+        if self.outgoing is not None:
             body = None if params is None else dict(params)
-            await self.said.put(JSONRPCNotification(jsonrpc="2.0", method=method, params=body))
+            await self.outgoing.put(JSONRPCNotification(jsonrpc="2.0", method=method, params=body))
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell how far the call is, if the client asked to know."""
+        """Send a progress notification, if the client asked for progress."""
         if self.progress_token is None:
             return
-        facts = {"progress": progress, "total": total, "message": message}
-        known = {name: fact for name, fact in facts.items() if fact is not None}
+        fields = {"progress": progress, "total": total, "message": message}
+        known = {name: value for name, value in fields.items() if value is not None}
         await self.notify("notifications/progress", {"progressToken": self.progress_token, **known})
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """Serves each POST by itself."""
+class StatelessHandler:
+    """An ASGI application that answers each POST independently."""
 
     server: Server[Any]
     json_only: bool
-    calls: Calls = field(default_factory=Calls)
+    inflight: InflightCalls = field(default_factory=InflightCalls)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one POST."""
         request = Request(scope, receive)
-        refusal = self._refusal(request)
-        if refusal is None:
+        response = self._check_headers(request)
+        if response is None:
             try:
-                message = parse(await request.body())
+                message = parse_message(await request.body())
             except ClientDisconnect:
                 return
             if isinstance(message, JSONRPCRequest):
                 await self._answer(message, request, send)
                 return
             if isinstance(message, JSONRPCNotification):
-                await self.calls.notice(request, message)
-            refusal = _reply_to_no_request(message, request)
-        await refusal(scope, receive, send)
+                await self.inflight.handle_notification(request, message)
+            response = _build_non_request_response(message, request)
+        await response(scope, receive, send)
 
-    def _refusal(self, request: Request) -> Response | None:
+    def _check_headers(self, request: Request) -> Response | None:
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if content_type != _JSON:
-            return _refused(415, Fault(INVALID_REQUEST, "Send Content-Type: application/json."))
-        takes_json, takes_stream = check_accept_headers(request)
-        if not takes_json or not (takes_stream or self.json_only):
+        if content_type != _JSON_TYPE:
+            return _build_error_response(
+                415, ErrorReply(INVALID_REQUEST, "Send Content-Type: application/json.")
+            )
+        accepts_json, accepts_stream = check_accept_headers(request)
+        if not accepts_json or not (accepts_stream or self.json_only):
             reason = "Not acceptable: send `Accept: application/json, text/event-stream`."
-            return _refused(406, Fault(INVALID_REQUEST, reason))
+            return _build_error_response(406, ErrorReply(INVALID_REQUEST, reason))
         return None
 
-    async def _answer(self, asked: JSONRPCRequest, request: Request, send: Send) -> None:
-        connection = connection_for(asked, request.headers, self.server)
-        if isinstance(connection, Fault):
-            await _refused(_status(connection.code), connection)(
+    async def _answer(self, message: JSONRPCRequest, request: Request, send: Send) -> None:
+        connection = build_connection(message, request.headers, self.server)
+        if isinstance(connection, ErrorReply):
+            await _build_error_response(_to_http_status(connection.code), connection)(
                 request.scope, request.receive, send
             )
             return
-        # What is listened for are the events themselves, so that is a stream whatever was set.
-        listens = asked.method == "subscriptions/listen"
-        token = progress_token_from_params(asked.params)
-        said: asyncio.Queue[_Said] = asyncio.Queue(_EVENTS)
+        # A subscription consists of notifications, so it is a stream even with `json_only`.
+        is_subscription = message.method == "subscriptions/listen"
+        progress_token = progress_token_from_params(message.params)
+        outgoing: asyncio.Queue[_OutgoingMessage] = asyncio.Queue(_MAX_QUEUED_EVENTS)
         channel = _Channel(
-            request_id=asked.id,
+            request_id=message.id,
             transport=TransportContext(
                 kind="streamable-http", can_send_request=False, headers=request.headers
             ),
             message_metadata=ServerMessageMetadata(request_context=request),
-            progress_token=token,
-            said=None if self.json_only and not listens else said,
+            progress_token=progress_token,
+            outgoing=None if self.json_only and not is_subscription else outgoing,
         )
-        # Only who asked to be told of progress, or to listen, is kept awake with pings.
-        pings = channel.said is not None and (listens or token is not None)
-        replying = _Reply(said, send, is_modern(request.headers), pings)
-        reply = asyncio.create_task(replying.sent())
-        watch = asyncio.create_task(_hang_up(request))
-        work = asyncio.create_task(self._outcome(asked, channel, connection, said))
-        work.add_done_callback(lambda task: reply.cancel() if task.cancelled() else None)
-        with self.calls.under_way(request, asked.id, work):
+        # A ping turns the response into a stream, so it needs a reason: progress or a subscription.
+        should_ping = channel.outgoing is not None and (
+            is_subscription or progress_token is not None
+        )
+        writer = _ResponseWriter(outgoing, send, is_modern(request.headers), should_ping)
+        response = asyncio.create_task(writer.write())
+        disconnect = asyncio.create_task(_wait_for_disconnect(request))
+        call = asyncio.create_task(self._run_call(message, channel, connection, outgoing))
+        call.add_done_callback(lambda task: response.cancel() if task.cancelled() else None)
+        with self.inflight.track(request, message.id, call):
             try:
-                await asyncio.wait({reply, watch}, return_when=asyncio.FIRST_COMPLETED)
-                gone = watch.done()
+                await asyncio.wait({response, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+                disconnected = disconnect.done()
             finally:
-                # A cancelled call may still have something to tidy up.
-                for task in (reply, watch, work):
+                # Wait for the cancelled tasks too: the call may still have to clean up.
+                for task in (response, disconnect, call):
                     task.cancel()
-                await asyncio.gather(reply, watch, work, return_exceptions=True)
-        if not reply.cancelled():
-            reply.result()
-        elif not gone:
-            await replying.nothing()
+                await asyncio.gather(response, disconnect, call, return_exceptions=True)
+        if not response.cancelled():
+            response.result()
+        elif not disconnected:
+            await writer.write_empty()
 
-    async def _outcome(
+    async def _run_call(
         self,
-        asked: JSONRPCRequest,
+        message: JSONRPCRequest,
         channel: _Channel,
         connection: Connection,
-        said: "asyncio.Queue[_Said]",
+        outgoing: "asyncio.Queue[_OutgoingMessage]",
     ) -> None:
-        """Do what was asked, and say what came of it last."""
+        """Run the call and put its result or error on the queue as the last message."""
         try:
             result = await serve_one(
                 self.server,
                 channel,
-                asked.method,
-                asked.params,
+                message.method,
+                message.params,
                 connection=connection,
                 lifespan_state=None,
             )
-        except Exception as error:  # noqa: BLE001 - the server has logged what it did not foresee
+        except Exception as error:  # noqa: BLE001 - the server has logged unexpected errors
             data = handler_exception_to_error_data(error)
             data = data or ErrorData(code=INTERNAL_ERROR, message="Internal error")
-            await said.put(JSONRPCError(jsonrpc="2.0", id=asked.id, error=data))
+            await outgoing.put(JSONRPCError(jsonrpc="2.0", id=message.id, error=data))
         else:
-            await said.put(JSONRPCResponse(jsonrpc="2.0", id=asked.id, result=result))
+            await outgoing.put(JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result))
 
 
-def _reply_to_no_request(message: Message | Fault, request: Request) -> Response:
-    """Return the reply to a body that asks for nothing: a fault, a notification, an answer."""
-    if isinstance(message, Fault):
-        return _refused(400, message)
+def _build_non_request_response(message: Message | ErrorReply, request: Request) -> Response:
+    """Return the HTTP response to a notification, a response, or an invalid message."""
+    if isinstance(message, ErrorReply):
+        return _build_error_response(400, message)
     modern = is_modern(request.headers)
     if modern and not isinstance(message, JSONRPCNotification):
-        return _refused(400, Fault(INVALID_REQUEST, "Nothing was asked that this could answer."))
-    if modern and (fault := version_fault(request.headers)):
-        return _refused(_status(fault.code), fault)
+        return _build_error_response(
+            400, ErrorReply(INVALID_REQUEST, "Nothing was asked that this could answer.")
+        )
+    if modern and (error := check_version(request.headers)):
+        return _build_error_response(_to_http_status(error.code), error)
     return Response(status_code=202)
 
 
-def _refused(status: int, fault: Fault) -> Response:
-    return Response(fault.reply(), status, media_type=_JSON)
+def _build_error_response(status: int, error: ErrorReply) -> Response:
+    return Response(error.encode(), status, media_type=_JSON_TYPE)
 
 
-def _status(code: int) -> int:
-    """Return the HTTP status that an error has in the modern era; older clients always get 200."""
+def _to_http_status(code: int) -> int:
+    """Return the HTTP status of an error for modern clients; older ones always get 200."""
     return ERROR_CODE_HTTP_STATUS.get(code, 200)
 
 
-async def _hang_up(request: Request) -> None:
-    """Return when the client is gone."""
+async def _wait_for_disconnect(request: Request) -> None:
+    """Return when the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 @dataclass(slots=True)
-class _Reply:
-    """Sends JSON if the answer comes first, and a stream if something else does."""
+class _ResponseWriter:
+    """Sends JSON if the first message is the response, and an event stream otherwise."""
 
-    said: asyncio.Queue[_Said]
+    outgoing: asyncio.Queue[_OutgoingMessage]
     send: Send
-    modern: bool
-    pings: bool
-    _started: bool = field(default=False, init=False)
+    is_modern: bool
+    should_ping: bool
+    _has_started: bool = field(default=False, init=False)
 
-    async def sent(self) -> None:
-        message = await self._next()
+    async def write(self) -> None:
+        message = await self._get_next()
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             await self._send_json(message)
             return
         await self._start(200, _STREAM_HEADERS)
         while not isinstance(message, JSONRPCResponse | JSONRPCError):
-            await self._send(_PING if message is None else _frame(message), more=True)
-            message = await self._next()
-        await self._send(_frame(message), more=False)
+            await self._send(_PING if message is None else _encode_event(message), more=True)
+            message = await self._get_next()
+        await self._send(_encode_event(message), more=False)
 
-    async def nothing(self) -> None:
-        """End the exchange without an answer, as the protocol wants it for a cancelled call."""
-        if not self._started:
+    async def write_empty(self) -> None:
+        """End the HTTP response without a message, as the protocol requires for cancelled calls."""
+        if not self._has_started:
             await self._start(202, [(b"content-length", b"0")])
         await self._send(b"", more=False)
 
-    async def _next(self) -> _Said | None:
-        """Return what is said next, or None when nothing was said for long."""
+    async def _get_next(self) -> _OutgoingMessage | None:
+        """Return the next message, or None when it is time for a ping."""
         try:
-            async with asyncio.timeout(_PING_SECONDS if self.pings else None):
-                return await self.said.get()
+            async with asyncio.timeout(_PING_SECONDS if self.should_ping else None):
+                return await self.outgoing.get()
         except TimeoutError:
             return None
 
     async def _send_json(self, answer: JSONRPCResponse | JSONRPCError) -> None:
         status = 200
-        if self.modern and isinstance(answer, JSONRPCError):
-            status = _status(answer.error.code)
-        body = written(answer)
+        if self.is_modern and isinstance(answer, JSONRPCError):
+            status = _to_http_status(answer.error.code)
+        body = encode_message(answer)
         length = (b"content-length", str(len(body)).encode())
         await self._start(status, [*_JSON_HEADERS, length])
         await self._send(body, more=False)
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self._started = True
+        self._has_started = True
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _send(self, body: bytes, *, more: bool) -> None:
         await self.send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-def _frame(message: Message) -> bytes:
-    return b"event: message\r\ndata: " + written(message) + b"\r\n\r\n"
+def _encode_event(message: Message) -> bytes:
+    return b"event: message\r\ndata: " + encode_message(message) + b"\r\n\r\n"

@@ -1,4 +1,4 @@
-"""MCP on standard input and output."""
+"""The stdio transport: serves one client over a pair of file descriptors."""
 
 import asyncio
 import contextlib
@@ -23,150 +23,158 @@ from mcp_types import (
 )
 
 from junto.telemetry.logs import Log
-from junto.transport.calls import CANCELLED
-from junto.transport.messages import Fault, Message, parse, written
-from junto.transport.pipes import LineReader, LineWriter, TooLong, reading, writing
-from junto.transport.stopping import Stopping
+from junto.transport.inflight import CANCELLED_METHOD
+from junto.transport.line_io import LineReader, LineTooLong, LineWriter, open_reader, open_writer
+from junto.transport.messages import ErrorReply, Message, encode_message, parse_message
+from junto.transport.shutdown import Shutdown
 
-_log = Log.of("transport")
+_log = Log.get("transport")
 
-_MOST_CALLS = 10_000  # a burst may be long, but not without end
+_MAX_PENDING_CALLS = 10_000  # bounds memory; bursts of thousands of calls are legitimate
 _INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 
 
 async def serve_stdio(
-    server: Server[Any], wire: tuple[int, int], stopping: Stopping, *, drain: float, most_bytes: int
+    server: Server[Any],
+    fds: tuple[int, int],
+    shutdown: Shutdown,
+    *,
+    drain_seconds: float,
+    max_line_bytes: int,
 ) -> None:
-    """Serve one client on the descriptors of `wire` until it closes them or a signal comes.
+    """Serve one client on `fds` until it closes them or a shutdown signal arrives.
 
-    Calls already accepted are finished and answered first, for up to `drain` seconds.
+    Calls already accepted are finished and answered first, for up to `drain_seconds`.
     """
-    async with writing(wire[1]) as writer, reading(wire[0], most_bytes) as reader:
-        conversation = _Conversation(reader, writer, drain)
-        async with aclosing(conversation.messages()) as messages:
-            stopping.tell(conversation.stop)
+    async with open_writer(fds[1]) as writer, open_reader(fds[0], max_line_bytes) as reader:
+        connection = _StdioConnection(reader, writer, drain_seconds)
+        async with aclosing(connection.iter_messages()) as messages:
+            shutdown.set_listener(connection.stop)
             await server.run(
-                _Incoming(messages),
-                _Outgoing(conversation),
+                _ReceiveStream(messages),
+                _SendStream(connection),
                 server.create_initialization_options(),
             )
 
 
 @dataclass
-class _Conversation:
-    """What was asked and not answered yet; everything that knows about both directions."""
+class _StdioConnection:
+    """The connection to one client: reads and writes messages and tracks pending requests."""
 
     reader: LineReader
     writer: LineWriter
-    drain: float
-    # By the id as the SDK compares it, to which 7 and "7" are the same.
-    pending: set[int | str] = field(default_factory=set)
-    opened: bool = False
-    given_up: bool = False
-    # Set while nothing is under way, or nobody wants to wait for it any more.
-    quiet: asyncio.Event = field(default_factory=asyncio.Event)
+    drain_seconds: float
+    # Request ids as the SDK compares them: 7 and "7" are equal.
+    pending_ids: set[int | str] = field(default_factory=set)
+    has_started: bool = False
+    has_given_up: bool = False
+    # Set while no request is pending, or when the connection stops waiting for them.
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.quiet.set()
-        self.reader.on_end = self._input_ended
-        # Without a reader nothing can be answered any more, so nothing more is taken.
+        self.idle.set()
+        self.reader.on_end = self._on_input_end
+        # Without output no request can be answered, so no more are accepted.
         self.writer.on_lost = self.reader.stop
 
     def stop(self) -> None:
-        """Take no more requests; a second time, do not wait for those under way either."""
-        if self.reader.ended:
+        """Accept no more requests; if called again, stop waiting for pending ones too."""
+        if self.reader.has_ended:
             self._give_up()
         self.reader.stop()
 
-    def _input_ended(self) -> None:
-        asyncio.get_running_loop().call_later(self.drain, self._give_up)
+    def _on_input_end(self) -> None:
+        asyncio.get_running_loop().call_later(self.drain_seconds, self._give_up)
 
     def _give_up(self) -> None:
-        """Wait no longer, neither for calls nor for a client that does not read."""
-        self.given_up = True
-        self.quiet.set()
-        self.writer.free()
+        """Stop waiting for pending calls and for a client that does not read."""
+        self.has_given_up = True
+        self.idle.set()
+        self.writer.abort_if_blocked()
 
-    async def messages(self) -> AsyncGenerator[Message]:
-        """Yield what the client sends, and at its end wait for what is still under way."""
-        while not self.given_up and (line := await self.reader.next()) is not None:
-            if isinstance(line, TooLong):
-                await self._refuse(Fault(INVALID_REQUEST, "The message is too long."))
+    async def iter_messages(self) -> AsyncGenerator[Message]:
+        """Yield the client's messages; when the input ends, wait for pending requests."""
+        while not self.has_given_up and (line := await self.reader.next()) is not None:
+            if isinstance(line, LineTooLong):
+                await self._refuse(ErrorReply(INVALID_REQUEST, "The message is too long."))
             else:
-                for message in await self._understood(parse(line)):
+                for message in await self._accept(parse_message(line)):
                     yield message
-        await self._drained()
+        await self._drain()
 
     async def send(self, message: Message) -> None:
         """Send one message to the client."""
         try:
-            await self.writer.write(written(message))
+            await self.writer.write(encode_message(message))
         finally:
             if isinstance(message, JSONRPCResponse | JSONRPCError):
-                self._settled(message.id)
+                self._mark_done(message.id)
 
-    async def _understood(self, message: Message | Fault) -> list[Message]:
-        """Return what the SDK is to be told of a message: nothing, it, or a bit more than it."""
-        if isinstance(message, Fault):
+    async def _accept(self, message: Message | ErrorReply) -> list[Message]:
+        """Return the messages to hand to the SDK: none if the message is rejected.
+
+        A client's first request without a handshake is preceded by a synthetic `initialized`.
+        """
+        if isinstance(message, ErrorReply):
             await self._refuse(message)
             return []
-        if isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
+        if isinstance(message, JSONRPCNotification) and message.method == CANCELLED_METHOD:
             # A cancelled request is never answered.
-            self._settled((message.params or {}).get("requestId"))
+            self._mark_done((message.params or {}).get("requestId"))
         if not isinstance(message, JSONRPCRequest):
             return [message]
-        if len(self.pending) >= _MOST_CALLS:
-            fault = Fault(
+        if len(self.pending_ids) >= _MAX_PENDING_CALLS:
+            error = ErrorReply(
                 INTERNAL_ERROR, "Too many calls are under way. Wait for some.", message.id
             )
-            await self._refuse(fault)
+            await self._refuse(error)
             return []
         key = coerce_request_id(message.id)
-        if key in self.pending:
-            # Answered without the id, which belongs to the first of the two.
-            await self._refuse(Fault(INVALID_REQUEST, "This id is already in use."))
+        if key in self.pending_ids:
+            # The error has no id, because the id belongs to the first request.
+            await self._refuse(ErrorReply(INVALID_REQUEST, "This id is already in use."))
             return []
-        # A subscription ends with the connection; waiting for it would never end.
+        # A subscription only ends with the connection, so draining must not wait for it.
         if message.method != "subscriptions/listen":
-            self.pending.add(key)
-            self.quiet.clear()
-        first, self.opened = not self.opened, True
-        # Answering without a handshake: the SDK takes a lone "initialized" for one.
-        return [_INITIALIZED, message] if first and _is_bare(message) else [message]
+            self.pending_ids.add(key)
+            self.idle.clear()
+        is_first, self.has_started = not self.has_started, True
+        # Clients without a handshake are served too: the SDK accepts "initialized" alone as one.
+        return [_INITIALIZED, message] if is_first and _lacks_handshake(message) else [message]
 
-    def _settled(self, request_id: object) -> None:
-        if (known := as_request_id(request_id)) is not None:
-            self.pending.discard(coerce_request_id(known))
-        if not self.pending:
-            self.quiet.set()
+    def _mark_done(self, request_id: object) -> None:
+        if (valid_id := as_request_id(request_id)) is not None:
+            self.pending_ids.discard(coerce_request_id(valid_id))
+        if not self.pending_ids:
+            self.idle.set()
 
-    async def _drained(self) -> None:
-        if not self.given_up:
-            await self.quiet.wait()
-        if self.pending:
-            _log.warning("calls were still running at the end", calls=len(self.pending))
+    async def _drain(self) -> None:
+        if not self.has_given_up:
+            await self.idle.wait()
+        if self.pending_ids:
+            _log.warning("calls were still running at the end", calls=len(self.pending_ids))
 
-    async def _refuse(self, fault: Fault) -> None:
-        _log.debug("refused a message", code=fault.code, reason=fault.reason)
-        # Nobody waits to tell a client that does not read what it did wrong: whoever waited here
-        # would not notice its end.
+    async def _refuse(self, error: ErrorReply) -> None:
+        _log.debug("refused a message", code=error.code, reason=error.reason)
+        # Never wait for a client that does not read just to report an error: the read loop would
+        # not notice the end of the input.
         if self.writer.has_room:
             with contextlib.suppress(BrokenPipeError):
-                await self.writer.write(fault.reply())
+                await self.writer.write(error.encode())
 
 
-def _is_bare(request: JSONRPCRequest) -> bool:
-    """Tell whether a request comes with neither a handshake nor the envelope that replaced it."""
+def _lacks_handshake(request: JSONRPCRequest) -> bool:
+    """Return whether a request has neither a handshake nor the `_meta` that replaces it."""
     meta = (request.params or {}).get("_meta")
-    enveloped = isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
-    return request.method != "initialize" and not enveloped
+    has_version = isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
+    return request.method != "initialize" and not has_version
 
 
-class _Stream:
-    """The manners that the SDK expects of a stream."""
+class _BaseStream:
+    """The context manager methods that the SDK expects of a stream."""
 
     async def aclose(self) -> None:
-        """Do nothing: whoever opened the pipes closes them."""
+        """Do nothing: `serve_stdio` closes the descriptors."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -180,8 +188,8 @@ class _Stream:
         return None
 
 
-class _Incoming(_Stream):
-    """The client's messages, as the SDK reads them."""
+class _ReceiveStream(_BaseStream):
+    """The stream that the SDK reads the client's messages from."""
 
     def __init__(self, messages: AsyncGenerator[Message]) -> None:
         self._messages = messages
@@ -193,22 +201,30 @@ class _Incoming(_Stream):
         return SessionMessage(await anext(self._messages))
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or say that there is none in anyio's way."""
+        """Return the next message.
+
+        Raises:
+            anyio.EndOfStream: the input has ended.
+        """
         try:
             return await anext(self)
         except StopAsyncIteration:
             raise anyio.EndOfStream from None
 
 
-class _Outgoing(_Stream):
-    """The server's messages, as the SDK sends them."""
+class _SendStream(_BaseStream):
+    """The stream that the SDK writes the server's messages to."""
 
-    def __init__(self, conversation: _Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, connection: _StdioConnection) -> None:
+        self._connection = connection
 
     async def send(self, item: SessionMessage) -> None:
-        """Send one message; a client that is gone gets nothing, which the SDK expects to hear."""
+        """Send one message.
+
+        Raises:
+            anyio.BrokenResourceError: the client is gone.
+        """
         try:
-            await self._conversation.send(item.message)
+            await self._connection.send(item.message)
         except BrokenPipeError:
             raise anyio.BrokenResourceError from None

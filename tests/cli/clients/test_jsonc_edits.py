@@ -5,106 +5,108 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from junto.cli.clients.forms import UnchangeableError, UnreadableError
-from junto.cli.clients.jsonc_edits import put, read, take
+from junto.cli.clients.formats import ConfigEditError, ConfigSyntaxError
+from junto.cli.clients.jsonc_edits import parse, remove_value, set_value
 
 ENTRY = {"command": "/bin/junto", "args": ["mcp"]}
-BLANKS = ["", " ", "\n", "\t", "\r\n  ", " // a, note {\n", "/* two\n lines */", "\n\n  "]
-NAMES = ["a", "mcpServers", "junto", 'qu"ote', "ümlaut", "back\\slash", ""]
+FILLERS = ["", " ", "\n", "\t", "\r\n  ", " // a, note {\n", "/* two\n lines */", "\n\n  "]
+KEYS = ["a", "mcpServers", "junto", 'qu"ote', "ümlaut", "back\\slash", ""]
 
 leaves = st.one_of(
     st.none(), st.booleans(), st.integers(), st.sampled_from(["", "a // b", "/* x */", '"', "é"])
 )
 values: st.SearchStrategy[Any] = st.recursive(
     leaves,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner),
     max_leaves=12,
 )
-objects = st.dictionaries(st.sampled_from(NAMES), values, max_size=4)
-servers = st.dictionaries(st.sampled_from(NAMES), objects, max_size=3)
+objects = st.dictionaries(st.sampled_from(KEYS), values, max_size=4)
+servers = st.dictionaries(st.sampled_from(KEYS), objects, max_size=3)
 
 
 @st.composite
-def written(draw: st.DrawFn, value: Any) -> str:
-    """Write a value as a careless hand would: blanks, comments and commas wherever they may be."""
+def jsonc_texts(draw: st.DrawFn, value: Any) -> str:
+    """Render a value with whitespace, comments and trailing commas wherever JSONC allows them."""
 
-    def blank() -> str:
-        return str(draw(st.sampled_from(BLANKS)))
+    def filler() -> str:
+        return str(draw(st.sampled_from(FILLERS)))
 
-    def text(each: Any) -> str:
+    def render(each: Any) -> str:
         if isinstance(each, dict):
-            parts = [f"{json.dumps(k)}{blank()}:{blank()}{text(v)}" for k, v in each.items()]
-            return "{" + joined(parts) + "}"
+            parts = [f"{json.dumps(k)}{filler()}:{filler()}{render(v)}" for k, v in each.items()]
+            return "{" + join_parts(parts) + "}"
         if isinstance(each, list):
-            return "[" + joined([text(item) for item in each]) + "]"
+            return "[" + join_parts([render(item) for item in each]) + "]"
         return json.dumps(each, ensure_ascii=draw(st.booleans()))
 
-    def joined(parts: list[str]) -> str:
+    def join_parts(parts: list[str]) -> str:
         trailing = draw(st.sampled_from(["", ","])) if parts else ""
-        return ",".join(f"{blank()}{part}{blank()}" for part in parts) + trailing + blank()
+        return ",".join(f"{filler()}{part}{filler()}" for part in parts) + trailing + filler()
 
-    return blank() + text(value) + blank()
+    return filler() + render(value) + filler()
 
 
 @given(st.data(), objects)
-def test_whatever_is_written_is_read(data: st.DataObject, value: dict[str, Any]) -> None:
-    assert read(data.draw(written(value))) == value
+def test_every_valid_text_is_parsed(data: st.DataObject, value: dict[str, Any]) -> None:
+    assert parse(data.draw(jsonc_texts(value))) == value
 
 
-@given(st.data(), objects, servers, st.sampled_from(NAMES), objects)
-def test_putting_changes_one_value_and_nothing_else(
-    data: st.DataObject, value: dict[str, Any], there: dict[str, Any], name: str, entry: Any
+@given(st.data(), objects, servers, st.sampled_from(KEYS), objects)
+def test_set_value_changes_one_value_and_nothing_else(
+    data: st.DataObject, value: dict[str, Any], existing: dict[str, Any], name: str, entry: Any
 ) -> None:
-    text = data.draw(written({**value, "mcpServers": there}))
+    text = data.draw(jsonc_texts({**value, "mcpServers": existing}))
 
-    changed = put(text, ("mcpServers", name), entry)
+    changed = set_value(text, ("mcpServers", name), entry)
 
-    assert read(changed) == {**value, "mcpServers": {**there, name: entry}}
-    assert list(read(changed)) == list(read(text)), "the order has changed"
-    if name not in there:
-        assert _within(text, changed)
-
-
-def _within(text: str, changed: str) -> bool:
-    """Tell whether all that is not blank in `text` stands in `changed`, in its order."""
-    following = iter("".join(changed.split()))
-    return all(character in following for character in "".join(text.split()))
+    assert parse(changed) == {**value, "mcpServers": {**existing, name: entry}}
+    assert list(parse(changed)) == list(parse(text)), "the order has changed"
+    if name not in existing:
+        assert _is_subsequence(text, changed)
 
 
-@given(st.data(), objects, servers, st.sampled_from(NAMES))
-def test_taking_takes_one_value_and_nothing_else(
-    data: st.DataObject, value: dict[str, Any], there: dict[str, Any], name: str
+def _is_subsequence(text: str, changed: str) -> bool:
+    """Return whether `changed` contains all of `text` in order, apart from whitespace."""
+    remaining = iter("".join(changed.split()))
+    return all(character in remaining for character in "".join(text.split()))
+
+
+@given(st.data(), objects, servers, st.sampled_from(KEYS))
+def test_remove_value_removes_one_value_and_nothing_else(
+    data: st.DataObject, value: dict[str, Any], existing: dict[str, Any], name: str
 ) -> None:
-    text = data.draw(written({**value, "mcpServers": there}))
+    text = data.draw(jsonc_texts({**value, "mcpServers": existing}))
 
-    changed = take(text, ("mcpServers", name))
+    changed = remove_value(text, ("mcpServers", name))
 
-    expected = {key: each for key, each in there.items() if key != name}
-    assert read(changed) == {**value, "mcpServers": expected}
-    assert _within(changed, text)
-    if name not in there:
+    expected = {key: each for key, each in existing.items() if key != name}
+    assert parse(changed) == {**value, "mcpServers": expected}
+    assert _is_subsequence(changed, text)
+    if name not in existing:
         assert changed == text
 
 
-def test_two_comments_side_by_side_are_no_comment_to_the_end_of_a_line() -> None:
+def test_adjacent_block_comments_are_not_a_line_comment() -> None:
     text = '{"s":{\n"a":{}/* two\n lines *//* two\n lines */}}'
 
-    assert take(put(text, ("s", "junto"), ENTRY), ("s", "junto")) == text
+    assert remove_value(set_value(text, ("s", "junto"), ENTRY), ("s", "junto")) == text
 
 
 @given(st.data(), objects, servers)
-def test_taking_what_was_put_gives_the_text_back(
-    data: st.DataObject, value: dict[str, Any], there: dict[str, Any]
+def test_removing_an_added_value_restores_the_text(
+    data: st.DataObject, value: dict[str, Any], existing: dict[str, Any]
 ) -> None:
-    there.pop("junto", None)
-    text = data.draw(written({**value, "mcpServers": there}))
+    existing.pop("junto", None)
+    text = data.draw(jsonc_texts({**value, "mcpServers": existing}))
 
-    back = take(put(text, ("mcpServers", "junto"), ENTRY), ("mcpServers", "junto"))
+    restored = remove_value(
+        set_value(text, ("mcpServers", "junto"), ENTRY), ("mcpServers", "junto")
+    )
 
-    if there:
-        assert back == text
-    else:  # blanks between two braces are the only thing that is not kept
-        assert "".join(back.split()) == "".join(text.split())
+    if existing:
+        assert restored == text
+    else:  # whitespace between two braces is the only thing that is not restored
+        assert "".join(restored.split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -126,8 +128,8 @@ def test_taking_what_was_put_gives_the_text_back(
         ("// mine\n", '// mine\n{\n  "s": {\n    "j": {\n      "x": [1]\n    }\n  }\n}\n'),
     ],
 )
-def test_what_is_added_looks_like_the_rest(text: str, expected: str) -> None:
-    assert put(text, ("s", "j"), {"x": [1]}) == expected
+def test_an_added_value_follows_the_formatting_of_the_file(text: str, expected: str) -> None:
+    assert set_value(text, ("s", "j"), {"x": [1]}) == expected
 
 
 @pytest.mark.parametrize(
@@ -143,20 +145,20 @@ def test_what_is_added_looks_like_the_rest(text: str, expected: str) -> None:
         ('{"s": {"j": 1, "j": 2}}', '{"s": {}}'),
     ],
 )
-def test_what_is_taken_leaves_no_comma_and_no_gap(text: str, expected: str) -> None:
-    assert take(text, ("s", "j")) == expected
+def test_a_removed_value_leaves_no_comma_and_no_gap(text: str, expected: str) -> None:
+    assert remove_value(text, ("s", "j")) == expected
 
 
-def test_of_two_values_with_one_name_the_last_counts() -> None:
+def test_the_last_of_two_equal_keys_is_changed() -> None:
     text = '{"s": {"j": 1}, "s": {"j": 2}}'
 
-    assert put(text, ("s", "j"), 3) == '{"s": {"j": 1}, "s": {"j": 3}}'
+    assert set_value(text, ("s", "j"), 3) == '{"s": {"j": 1}, "s": {"j": 3}}'
 
 
-def test_a_value_that_is_there_is_not_written_again() -> None:
+def test_an_equal_value_is_not_rewritten() -> None:
     text = '{"s": {"j": {"args":   ["mcp"]}}}'
 
-    assert put(text, ("s", "j", "args"), ["mcp"]) == text
+    assert set_value(text, ("s", "j", "args"), ["mcp"]) == text
 
 
 @pytest.mark.parametrize(
@@ -175,22 +177,22 @@ def test_a_value_that_is_there_is_not_written_again() -> None:
         ('{"a": ' + "[" * 300, 1, 206, "it goes too deep"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(
+def test_a_syntax_error_is_reported_with_its_position(
     text: str, line: int, column: int, reason: str
 ) -> None:
-    with pytest.raises(UnreadableError) as caught:
-        read(text)
+    with pytest.raises(ConfigSyntaxError) as caught:
+        parse(text)
 
     assert (caught.value.line, caught.value.column, caught.value.reason) == (line, column, reason)
 
 
 @pytest.mark.parametrize("text", ["[]", '"x"', '{"s": []}', '{"s": null}', '{"s": {"j": "x"}}'])
-def test_what_is_no_object_is_not_written_into(text: str) -> None:
-    with pytest.raises(UnchangeableError):
-        put(text, ("s", "j", "x"), 1)
+def test_a_key_is_set_only_in_an_object(text: str) -> None:
+    with pytest.raises(ConfigEditError):
+        set_value(text, ("s", "j", "x"), 1)
 
 
-def test_numbers_that_python_does_not_read_are_left_as_they_are() -> None:
+def test_numbers_too_long_for_python_are_left_as_they_are() -> None:
     text = '{"a": ' + "9" * 5000 + "}"
 
-    assert put(text, ("b",), 1) == text[:-1] + ', "b": 1}'
+    assert set_value(text, ("b",), 1) == text[:-1] + ', "b": 1}'

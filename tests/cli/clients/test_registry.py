@@ -1,19 +1,18 @@
-"""Where each client keeps its servers, on every system and with every variable that moves them."""
+"""The configuration path of each client, on every system and with every variable that moves it."""
 
 from pathlib import Path
 
 import pytest
 
-from junto.cli.clients.known import CLIENTS
-from junto.cli.clients.machine import Machine, System
+from junto.cli.clients.registry import CLIENTS, OperatingSystem, Platform
 
-HOMES = {
+APPLICATION_DIRS = {
     "linux": ".config",
     "macos": "Library/Application Support",
     "windows": "AppData/Roaming",
 }
-# Below the home, where nothing moves them; `*` is where programs with windows keep things.
-USUAL = {
+# Relative to the home directory; `*` is the directory where desktop applications store settings.
+DEFAULT_PATHS = {
     "claude-code": ".claude.json",
     "claude-desktop": "*/Claude/claude_desktop_config.json",
     "cursor": ".cursor/mcp.json",
@@ -21,7 +20,7 @@ USUAL = {
     "gemini": ".gemini/settings.json",
     "codex": ".codex/config.toml",
 }
-MOVED: list[tuple[str, System, dict[str, str], str]] = [
+OVERRIDDEN_PATHS: list[tuple[str, OperatingSystem, dict[str, str], str]] = [
     ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/c"}, "/c/.claude.json"),
     ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": ""}, "/home/.claude.json"),
     (
@@ -43,67 +42,69 @@ MOVED: list[tuple[str, System, dict[str, str], str]] = [
     ("gemini", "linux", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
     ("codex", "windows", {"CODEX_HOME": "/o"}, "/o/config.toml"),
     ("codex", "linux", {"CODEX_HOME": "relative"}, "/here/relative/config.toml"),
-    # What one system goes by means nothing on another.
+    # A variable of one system has no effect on another.
     ("vscode", "macos", {"XDG_CONFIG_HOME": "/x"}, "/home/Library/Application Support/Code"),
     ("cursor", "windows", {"APPDATA": "/roaming"}, "/home/.cursor/mcp.json"),
 ]
 
 
-def _file(name: str, machine: Machine) -> Path:
-    return next(client for client in CLIENTS if client.name == name).user(machine)
+def _config_path(name: str, platform: Platform) -> Path:
+    return next(client for client in CLIENTS if client.name == name).user_config_path(platform)
 
 
-@pytest.mark.parametrize("name", USUAL)
-@pytest.mark.parametrize("system", HOMES)
-def test_every_client_has_its_usual_place(name: str, system: System) -> None:
+@pytest.mark.parametrize("name", DEFAULT_PATHS)
+@pytest.mark.parametrize("system", APPLICATION_DIRS)
+def test_every_client_has_its_default_path(name: str, system: OperatingSystem) -> None:
     home = Path("/home")
 
-    file = _file(name, Machine(system, home, {}, Path("/here")))
+    file = _config_path(name, Platform(system, home, {}, Path("/here")))
 
-    assert file == home / USUAL[name].replace("*", HOMES[system])
+    assert file == home / DEFAULT_PATHS[name].replace("*", APPLICATION_DIRS[system])
 
 
-@pytest.mark.parametrize(("name", "system", "variables", "place"), MOVED)
-def test_variables_move_it(
-    name: str, system: System, variables: dict[str, str], place: str
+@pytest.mark.parametrize(("name", "system", "variables", "expected"), OVERRIDDEN_PATHS)
+def test_variables_change_the_path(
+    name: str, system: OperatingSystem, variables: dict[str, str], expected: str
 ) -> None:
-    file = _file(name, Machine(system, Path("/home"), variables, Path("/here")))
+    file = _config_path(name, Platform(system, Path("/home"), variables, Path("/here")))
 
-    assert file.is_relative_to(place)
+    assert file.is_relative_to(expected)
 
 
-def test_a_packaged_claude_desktop_on_windows_has_a_place_of_its_own(tmp_path: Path) -> None:
-    machine = Machine("windows", tmp_path, {"LOCALAPPDATA": str(tmp_path / "L")}, tmp_path)
+def test_a_packaged_claude_desktop_on_windows_has_its_own_path(tmp_path: Path) -> None:
+    platform = Platform("windows", tmp_path, {"LOCALAPPDATA": str(tmp_path / "L")}, tmp_path)
     packaged = tmp_path / "L" / "Packages" / "Claude_abc" / "LocalCache" / "Roaming" / "Claude"
     packaged.mkdir(parents=True)
 
-    assert _file("claude-desktop", machine).parent == packaged
+    assert _config_path("claude-desktop", platform).parent == packaged
 
     moved = tmp_path / "L" / "Claude-Data" / "claude_abc"
     moved.mkdir(parents=True)
 
-    assert _file("claude-desktop", machine).parent == moved
+    assert _config_path("claude-desktop", platform).parent == moved
 
 
-def test_the_early_file_of_claude_code_is_used_while_there_is_no_other(tmp_path: Path) -> None:
-    machine = Machine("linux", tmp_path, {}, tmp_path)
-    early = tmp_path / ".claude" / ".config.json"
-    early.parent.mkdir()
-    early.write_text("{}")
+def test_the_legacy_file_of_claude_code_is_used_if_there_is_no_other(tmp_path: Path) -> None:
+    platform = Platform("linux", tmp_path, {}, tmp_path)
+    legacy = tmp_path / ".claude" / ".config.json"
+    legacy.parent.mkdir()
+    legacy.write_text("{}")
 
-    assert _file("claude-code", machine) == early
+    assert _config_path("claude-code", platform) == legacy
 
     (tmp_path / ".claude.json").write_text("{}")
 
-    assert _file("claude-code", machine) == tmp_path / ".claude.json"
+    assert _config_path("claude-code", platform) == tmp_path / ".claude.json"
 
 
-def test_this_machine_is_one_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_current_platform_has_the_home_and_variables_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
 
-    machine = Machine.here()
+    platform = Platform.current()
 
-    assert machine.home == tmp_path
-    assert machine.named("CODEX_HOME") == tmp_path / "codex"
-    assert machine.folder == Path.cwd()
+    assert platform.home == tmp_path
+    assert platform.path_from_variable("CODEX_HOME") == tmp_path / "codex"
+    assert platform.working_dir == Path.cwd()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from junto.knowledge.ingest.rules import Rules, is_secret
-from junto.knowledge.ingest.walking import Tree
+from junto.knowledge.ingest.ignore_rules import IgnoreRules, is_secret
+from junto.knowledge.ingest.walk import DirectoryTree
 
 NAMES = st.sampled_from(["a", "b", "ab", "x.log", "build", "a.txt"])
 PATTERNS = st.sampled_from(
@@ -19,8 +19,12 @@ PATTERNS = st.sampled_from(
 )  # fmt: skip
 
 
-def seen(root: Path) -> set[str]:
-    return {listing.within(spot.name) for listing in Tree.at(root).walk() for spot in listing.files}
+def list_files(root: Path) -> set[str]:
+    return {
+        listing.join(file.name)
+        for listing in DirectoryTree.from_path(root).walk()
+        for file in listing.files
+    }
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,7 +33,7 @@ def seen(root: Path) -> set[str]:
     outer=st.lists(PATTERNS, max_size=4),
     inner=st.lists(PATTERNS, max_size=3),
 )
-def test_what_git_ignores_is_left_out(
+def test_files_that_git_ignores_are_left_out(
     tmp_path_factory: pytest.TempPathFactory,
     paths: list[list[str]],
     outer: list[str],
@@ -41,19 +45,19 @@ def test_what_git_ignores_is_left_out(
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("x")
-        except OSError:  # it is a folder already, or within a file
+        except OSError:  # the path is a folder already, or its parent is a file
             continue
     (root / ".gitignore").write_text("\n".join(outer) + "\n")
     if (root / "a").is_dir():
         (root / "a" / ".gitignore").write_text("\n".join(inner) + "\n")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-    words = ["git", "-c", "core.excludesFile=", "ls-files", "-z", "--others", "--exclude-standard"]
-    listed = subprocess.run(words, cwd=root, check=True, capture_output=True, text=True)
+    args = ["git", "-c", "core.excludesFile=", "ls-files", "-z", "--others", "--exclude-standard"]
+    listed = subprocess.run(args, cwd=root, check=True, capture_output=True, text=True)
 
-    assert seen(root) == set(listed.stdout.split("\0")) - {""}
+    assert list_files(root) == set(listed.stdout.split("\0")) - {""}
 
 
-def test_the_rules_of_the_repository_count_for_a_folder_in_it(tmp_path: Path) -> None:
+def test_the_ignore_rules_of_a_repository_apply_to_its_folders(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitignore").write_text("*.log\ndocs/private/\n")
     docs = tmp_path / "docs"
@@ -62,20 +66,22 @@ def test_the_rules_of_the_repository_count_for_a_folder_in_it(tmp_path: Path) ->
     for name in ("a.md", "b.log", "keep.log", "private/c.md"):
         (docs / name).write_text("x")
 
-    assert seen(docs) == {".gitignore", "a.md", "keep.log"}
+    assert list_files(docs) == {".gitignore", "a.md", "keep.log"}
 
 
-def test_no_pattern_takes_for_ever() -> None:
-    rules = Rules().within("", b"*a*a*a*a*a*a*a*a*a*a*a*a*b\n" + b"**/a/" * 30 + b"z\n*.log\n")
+def test_no_pattern_takes_forever() -> None:
+    rules = IgnoreRules().with_ignore_file(
+        "", b"*a*a*a*a*a*a*a*a*a*a*a*a*b\n" + b"**/a/" * 30 + b"z\n*.log\n"
+    )
 
-    assert not rules.leave_out("a" * 255, folder=False)
-    assert rules.leave_out("a" * 254 + "b", folder=False)
-    assert not rules.leave_out("a/" * 199 + "a", folder=False)
-    assert rules.leave_out("x.log", folder=False)
+    assert not rules.is_ignored("a" * 255, is_dir=False)
+    assert rules.is_ignored("a" * 254 + "b", is_dir=False)
+    assert not rules.is_ignored("a/" * 199 + "a", is_dir=False)
+    assert rules.is_ignored("x.log", is_dir=False)
 
 
 @pytest.mark.parametrize(
-    ("name", "secret"),
+    ("name", "expected"),
     [
         (".env", True),
         (".env.production", True),
@@ -90,11 +96,11 @@ def test_no_pattern_takes_for_ever() -> None:
         (".netrc", True),
     ],
 )
-def test_files_that_are_named_like_secrets_are_known(name: str, *, secret: bool) -> None:
-    assert is_secret(name) is secret
+def test_files_named_like_secrets_are_detected(name: str, *, expected: bool) -> None:
+    assert is_secret(name) is expected
 
 
-def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> None:
+def test_links_are_not_followed_and_only_regular_files_are_listed(tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
@@ -108,9 +114,9 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> No
     (inside / ".git").mkdir()
     (inside / ".git" / "config").write_text("x")
 
-    [listing] = Tree.at(inside).walk()
+    [listing] = DirectoryTree.from_path(inside).walk()
 
-    assert [spot.name for spot in listing.files] == ["file.txt"]
+    assert [file.name for file in listing.files] == ["file.txt"]
     assert dict(listing.skipped) == {
         "links": 3,
         "no ordinary files": 1,
@@ -119,29 +125,31 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> No
     }
 
 
-def test_a_folder_that_is_swapped_for_a_link_is_not_entered(tmp_path: Path) -> None:
+def test_a_folder_replaced_by_a_link_during_the_walk_is_not_entered(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("x")
     root = tmp_path / "root"
     (root / "later").mkdir(parents=True)
-    walk = Tree.at(root).walk()
+    walk = DirectoryTree.from_path(root).walk()
     next(walk)
     (root / "later").rmdir()
     (root / "later").symlink_to(outside)
 
-    [later] = walk
+    [listing] = walk
 
-    assert later.files == []
-    assert later.problem
+    assert listing.files == []
+    assert listing.problem
 
 
-def test_a_folder_that_is_too_deep_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_too_deep_is_reported(tmp_path: Path) -> None:
     deep = tmp_path
     for _ in range(205):
         deep /= "d"
     deep.mkdir(parents=True)
 
-    problems = [listing.problem for listing in Tree.at(tmp_path).walk() if listing.problem]
+    problems = [
+        listing.problem for listing in DirectoryTree.from_path(tmp_path).walk() if listing.problem
+    ]
 
     assert problems == ["A path is not as deep as that."]

@@ -1,4 +1,4 @@
-"""Providers' own lists of models."""
+"""Model lists fetched from the providers."""
 
 import json
 import os
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from junto.app.models import catalog_of, refreshed_lists
+from junto.app.models import build_catalog, refresh_model_lists
 from junto.domain.errors import NetworkError
 from junto.domain.models import ReasoningStyle
-from junto.providers.catalog.lists import ModelLists, parsed
-from junto.settings.tree import Settings
-from tests.upstream import Reply, Upstream
+from junto.providers.catalog.remote_lists import ModelLists, parse_models
+from junto.settings.schema import Settings
+from tests.scripted_model_server import ScriptedModelServer, ScriptedReply
 
 ANTHROPIC = {
     "data": [
@@ -47,108 +47,110 @@ OPENROUTER = {
 OPENAI = {"data": [{"id": "gpt-new"}, {"id": "text-embedding-9"}, {"id": "whisper-1"}]}
 
 
-async def fetched(body: Any, folder: Path, provider: str) -> Any:
-    async with Upstream.started() as upstream:
-        upstream.will(Reply(body=body))
+async def fetch_catalog(body: Any, state_dir: Path, provider: str) -> Any:
+    async with ScriptedModelServer.start() as upstream:
+        upstream.enqueue(ScriptedReply(body=body))
         section = {provider: {"api_key": "k-1", "base_url": upstream.url}}
-        catalog = catalog_of(Settings.model_validate({"providers": section}), folder)
-        problems = await refreshed_lists(catalog)
+        catalog = build_catalog(Settings.model_validate({"providers": section}), state_dir)
+        problems = await refresh_model_lists(catalog)
         assert problems == {}
         return catalog, upstream.requests[0]
 
 
-async def test_anthropics_list_says_what_each_model_takes(tmp_path: Path) -> None:
-    catalog, request = await fetched(ANTHROPIC, tmp_path, "anthropic")
+async def test_anthropics_list_sets_the_capabilities_of_each_model(tmp_path: Path) -> None:
+    catalog, request = await fetch_catalog(ANTHROPIC, tmp_path, "anthropic")
 
-    offer = catalog.offers()["claude-new-9"]
-    assert (offer.description, offer.context_window) == ("Claude New 9", 123456)
-    assert (offer.capabilities.images, offer.capabilities.documents) == (True, False)
-    assert offer.capabilities.reasoning is ReasoningStyle.ADAPTIVE
-    assert "claude-gone-1" not in catalog.offers()
-    assert "claude-opus-5-5" not in catalog.offers()  # what the list does not name is not served
+    model_spec = catalog.specs()["claude-new-9"]
+    assert (model_spec.description, model_spec.context_window) == ("Claude New 9", 123456)
+    assert (model_spec.capabilities.images, model_spec.capabilities.documents) == (True, False)
+    assert model_spec.capabilities.reasoning is ReasoningStyle.ADAPTIVE
+    assert "claude-gone-1" not in catalog.specs()
+    assert "claude-opus-5-5" not in catalog.specs()  # not on the list, so not served
     assert request.path == "/v1/models"
     assert request.headers["x-api-key"] == "k-1"
 
 
-async def test_openrouters_list_has_prices_and_windows(tmp_path: Path) -> None:
-    catalog, request = await fetched(OPENROUTER, tmp_path, "openrouter")
+async def test_openrouters_list_sets_prices_and_context_windows(tmp_path: Path) -> None:
+    catalog, request = await fetch_catalog(OPENROUTER, tmp_path, "openrouter")
 
-    model = catalog.model(catalog.find("maker/model"))
+    model = catalog.describe(catalog.find("maker/model"))
     assert model.price
     assert (float(model.price.input), float(model.price.output)) == (0.5, 2.0)
     assert (model.context_window, model.capabilities.documents) == (32768, False)
     assert model.capabilities.reasoning is ReasoningStyle.NESTED
-    assert catalog.offers()["openrouter/auto"].price is None  # it depends
+    assert catalog.specs()["openrouter/auto"].price is None  # varies with the routed model
     assert request.headers["Authorization"] == "Bearer k-1"
 
 
-async def test_models_that_do_not_talk_are_left_out(tmp_path: Path) -> None:
-    catalog, _ = await fetched(OPENAI, tmp_path, "openai")
+async def test_embedding_and_audio_models_are_left_out(tmp_path: Path) -> None:
+    catalog, _ = await fetch_catalog(OPENAI, tmp_path, "openai")
 
-    assert [o.id for o in catalog.offers().values() if o.route.provider == "openai"] == ["gpt-new"]
+    assert [spec.id for spec in catalog.specs().values() if spec.route.provider == "openai"] == [
+        "gpt-new"
+    ]
 
 
-async def test_a_list_is_kept_for_the_next_start_and_for_times_without_a_network(
+async def test_a_list_is_saved_for_the_next_start_and_for_offline_use(
     tmp_path: Path,
 ) -> None:
-    await fetched(OPENAI, tmp_path, "openai")
+    await fetch_catalog(OPENAI, tmp_path, "openai")
     section = {"openai": {"api_key": "k-1", "base_url": "http://127.0.0.1:9"}}
     settings = Settings.model_validate({"providers": section})
 
-    later = catalog_of(settings, tmp_path)
-    assert later.find("gpt-new").route.provider == "openai"
-    assert later.lists.stale() == ()
+    catalog = build_catalog(settings, tmp_path)
+    assert catalog.find("gpt-new").route.provider == "openai"
+    assert catalog.lists.find_stale() == ()
 
-    problems = await refreshed_lists(later, ("openai",))
+    problems = await refresh_model_lists(catalog, ("openai",))
     assert "could not be reached" in problems["openai"]
-    assert "gpt-new" in later.offers()
+    assert "gpt-new" in catalog.specs()
 
 
-async def test_a_list_grows_old_and_is_fetched_again(tmp_path: Path) -> None:
-    lists = ModelLists(tmp_path, ("openai",), lifetime=3600)
-    asked: list[str] = []
+async def test_a_stale_list_is_fetched_again(tmp_path: Path) -> None:
+    lists = ModelLists(tmp_path, ("openai",), max_age_seconds=3600)
+    fetched_providers: list[str] = []
 
     async def fetch(provider: str) -> Any:
-        asked.append(provider)
+        fetched_providers.append(provider)
         return OPENAI
 
     await lists.refresh(fetch)
     await lists.refresh(fetch)
-    assert asked == ["openai"]
+    assert fetched_providers == ["openai"]
 
     os.utime(tmp_path / "openai.json", (0, 0))
     await lists.refresh(fetch)
-    assert asked == ["openai", "openai"]
+    assert fetched_providers == ["openai", "openai"]
 
 
-async def test_a_failing_or_empty_list_leaves_the_old_one(tmp_path: Path) -> None:
-    lists = ModelLists(tmp_path, ("openai",), lifetime=0)
-    answers: list[Any] = [OPENAI, NetworkError("gone"), {"data": []}]
+async def test_a_failed_or_empty_fetch_keeps_the_old_list(tmp_path: Path) -> None:
+    lists = ModelLists(tmp_path, ("openai",), max_age_seconds=0)
+    responses: list[Any] = [OPENAI, NetworkError("gone"), {"data": []}]
 
     async def fetch(_: str) -> Any:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        response = responses.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     outcomes = [await lists.refresh(fetch, ("openai",)) for _ in range(3)]
 
     assert outcomes == [{}, {"openai": "gone"}, {"openai": "openai lists no models."}]
-    assert [model.id for model in lists.of("openai")] == ["gpt-new"]
-    assert lists.stale() == ()  # a lifetime of 0 is for ever
+    assert [model.id for model in lists.get("openai")] == ["gpt-new"]
+    assert lists.find_stale() == ()  # with a max age of 0, a list never becomes stale
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"id": 1, "odd": 2}]', '{"a": 1}'])
-def test_a_spoiled_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
+def test_a_corrupt_file_counts_as_no_list(tmp_path: Path, text: str) -> None:
     (tmp_path / "openai.json").write_text(text)
 
-    assert ModelLists(tmp_path, ("openai",), lifetime=1).of("openai") == ()
+    assert ModelLists(tmp_path, ("openai",), max_age_seconds=1).get("openai") == ()
 
 
 @pytest.mark.parametrize("body", [None, [], "x", {"data": 3}, {"data": [1, {"id": 2}, {}]}])
-def test_an_answer_that_is_no_list_has_no_models(body: Any) -> None:
+def test_a_response_that_is_not_a_list_has_no_models(body: Any) -> None:
     for provider in ("anthropic", "openai", "openrouter"):
-        assert parsed(provider, json.loads(json.dumps(body))) == ()
+        assert parse_models(provider, json.loads(json.dumps(body))) == ()
 
 
 @pytest.mark.parametrize(
@@ -159,12 +161,14 @@ def test_an_answer_that_is_no_list_has_no_models(body: Any) -> None:
         {"id": "x" * 300},
     ],
 )
-def test_a_name_that_would_play_with_a_terminal_is_left_out(entry: dict[str, Any]) -> None:
-    assert parsed("openrouter", {"data": [entry]}) == ()
+def test_a_model_id_with_control_characters_or_excessive_length_is_left_out(
+    entry: dict[str, Any],
+) -> None:
+    assert parse_models("openrouter", {"data": [entry]}) == ()
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "metadata",
     [
         {"supported_parameters": 3},
         {"context_length": "abc"},
@@ -174,18 +178,16 @@ def test_a_name_that_would_play_with_a_terminal_is_left_out(entry: dict[str, Any
         {"name": 7},
     ],
 )
-async def test_odd_facts_about_a_model_are_as_good_as_none(
-    tmp_path: Path, odd: dict[str, Any]
-) -> None:
-    catalog, _ = await fetched({"data": [{"id": "m", **odd}]}, tmp_path, "openrouter")
+async def test_invalid_model_metadata_is_ignored(tmp_path: Path, metadata: dict[str, Any]) -> None:
+    catalog, _ = await fetch_catalog({"data": [{"id": "m", **metadata}]}, tmp_path, "openrouter")
 
-    model = catalog.model(catalog.find("m"))
+    model = catalog.describe(catalog.find("m"))
     assert (model.price, model.context_window) == (None, None)
 
 
-async def test_a_long_list_is_read_whole(tmp_path: Path) -> None:
-    many = {"data": [{"id": f"model-{number}", "name": "x" * 100} for number in range(8000)]}
+async def test_a_long_list_is_read_completely(tmp_path: Path) -> None:
+    body = {"data": [{"id": f"model-{number}", "name": "x" * 100} for number in range(8000)]}
 
-    catalog, _ = await fetched(many, tmp_path, "openrouter")
+    catalog, _ = await fetch_catalog(body, tmp_path, "openrouter")
 
-    assert "model-7999" in catalog.offers()
+    assert "model-7999" in catalog.specs()

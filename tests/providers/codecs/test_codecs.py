@@ -1,4 +1,4 @@
-"""Both dialects: what is sent equals what the official SDKs send; what comes is folded right."""
+"""Both codecs: requests equal those of the official SDKs, and responses are decoded correctly."""
 
 import base64
 import json
@@ -12,48 +12,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from junto.domain.errors import ModelError, NetworkError
-from junto.domain.messages import (
-    Document,
-    Image,
-    Message,
-    Part,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
-from junto.domain.models import Capabilities, ReasoningStyle
-from junto.domain.questions import (
+from junto.domain.completions import (
     Answer,
+    AnswerEvent,
     Effort,
     Event,
-    Finished,
     Question,
     StopReason,
     TextDelta,
     ThinkingDelta,
-    ToolCallMade,
+    ToolCallEvent,
     ToolSpec,
 )
-from junto.providers.dialects.anthropic import AnthropicCodec
-from junto.providers.dialects.folding import Codec
-from junto.providers.dialects.openai import OpenAiCodec
-from tests.upstream import anthropic_events, openai_events
+from junto.domain.errors import ModelError, NetworkError
+from junto.domain.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    Part,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+)
+from junto.domain.models import Capabilities, ReasoningStyle
+from junto.providers.codecs.anthropic import AnthropicCodec
+from junto.providers.codecs.codec import Codec
+from junto.providers.codecs.openai import OpenAiCodec
+from tests.scripted_model_server import anthropic_events, openai_events
 
 PNG = b"\x89PNG..."
 PDF = b"%PDF-1.7"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = ToolSpec("weather", "The weather", SCHEMA)
 CALL = ToolCall("c1", "weather", {"city": "Taipei"})
-RICH = Question(
+FULL_QUESTION = Question(
     model="some-model",
     max_tokens=2000,
     system="Be brief.",
     messages=(
-        Message.user("Look", Image("image/png", PNG), Document("application/pdf", PDF, "a.pdf")),
+        Message.user(
+            "Look", ImagePart("image/png", PNG), DocumentPart("application/pdf", PDF, "a.pdf")
+        ),
         Message.assistant("Let me see.", CALL),
-        Message.user(ToolResult("c1", (Text("sunny"),))),
+        Message.user(ToolResult("c1", (TextPart("sunny"),))),
         Message.assistant("It is sunny."),
         Message.user("Thanks"),
     ),
@@ -61,35 +63,35 @@ RICH = Question(
 )
 
 
-def sent_by_anthropic(**arguments: Any) -> dict[str, Any]:
+def capture_anthropic_body(**arguments: Any) -> dict[str, Any]:
     """Return the body that the official SDK posts for these arguments."""
     bodies: list[dict[str, Any]] = []
 
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         bodies.append(json.loads(request.content))
         return httpx2.Response(500)
 
     client = anthropic.Anthropic(
         api_key="k",
         max_retries=0,
-        http_client=httpx2.Client(transport=httpx2.MockTransport(answer)),
+        http_client=httpx2.Client(transport=httpx2.MockTransport(respond)),
     )
     with client, pytest.raises(anthropic.APIStatusError):
         client.messages.create(stream=True, **arguments)
     return bodies[0]
 
 
-def sent_by_openai(**arguments: Any) -> dict[str, Any]:
+def capture_openai_body(**arguments: Any) -> dict[str, Any]:
     bodies: list[dict[str, Any]] = []
 
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         bodies.append(json.loads(request.content))
         return httpx2.Response(500)
 
     client = openai.OpenAI(
         api_key="k",
         max_retries=0,
-        http_client=httpx2.Client(transport=httpx2.MockTransport(answer)),
+        http_client=httpx2.Client(transport=httpx2.MockTransport(respond)),
     )
     with client, pytest.raises(openai.APIStatusError):
         client.chat.completions.create(
@@ -103,10 +105,10 @@ def b64(data: bytes) -> str:
 
 
 @pytest.mark.feature("F085", "F086", "F087", "F093", "F094", "F095", "F096", "F097")
-def test_a_question_to_claude_is_what_the_official_sdk_sends() -> None:
-    ours = AnthropicCodec().encode(RICH, Capabilities())
+def test_an_anthropic_request_equals_that_of_the_official_sdk() -> None:
+    ours = AnthropicCodec().encode(FULL_QUESTION, Capabilities())
 
-    theirs = sent_by_anthropic(
+    theirs = capture_anthropic_body(
         model="some-model",
         max_tokens=2000,
         system="Be brief.",
@@ -161,10 +163,10 @@ def test_a_question_to_claude_is_what_the_official_sdk_sends() -> None:
     assert json.loads(json.dumps(ours)) == theirs
 
 
-def test_a_question_in_openais_dialect_is_what_the_official_sdk_sends() -> None:
-    ours = OpenAiCodec().encode(RICH, Capabilities())
+def test_an_openai_request_equals_that_of_the_official_sdk() -> None:
+    ours = OpenAiCodec().encode(FULL_QUESTION, Capabilities())
 
-    theirs = sent_by_openai(
+    theirs = capture_openai_body(
         model="some-model",
         max_tokens=2000,
         messages=[
@@ -216,10 +218,10 @@ def test_a_question_in_openais_dialect_is_what_the_official_sdk_sends() -> None:
 
 
 HI = (Message.user("Hi"),)
-PLAIN = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+ANTHROPIC_HI = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
 
 
-def test_thinking_and_schemas_are_asked_of_claude_as_the_sdk_does() -> None:
+def test_anthropic_thinking_and_schemas_are_encoded_like_the_sdk() -> None:
     question = Question(
         model="m",
         messages=HI,
@@ -236,30 +238,30 @@ def test_thinking_and_schemas_are_asked_of_claude_as_the_sdk_does() -> None:
     common: Any = {
         "model": "m",
         "max_tokens": 4000,
-        "messages": PLAIN,
+        "messages": ANTHROPIC_HI,
         "cache_control": {"type": "ephemeral"},
     }
-    assert adaptive == sent_by_anthropic(
+    assert adaptive == capture_anthropic_body(
         thinking={"type": "adaptive"}, output_config={"effort": "high", "format": schema}, **common
     )
-    assert budget == sent_by_anthropic(
+    assert budget == capture_anthropic_body(
         thinking={"type": "enabled", "budget_tokens": 3200},
         output_config={"format": schema},
         **common,
     )
 
 
-def test_thinking_schemas_and_seeds_are_asked_of_openai_as_the_sdk_does() -> None:
+def test_openai_reasoning_schemas_and_seeds_are_encoded_like_the_sdk() -> None:
     question = Question(
         model="m", messages=HI, reasoning=Effort.LOW, schema=SCHEMA, seed=7, temperature=0.5
     )
-    codec = OpenAiCodec(length_field="max_completion_tokens")
+    codec = OpenAiCodec(max_tokens_field="max_completion_tokens")
 
     ours = codec.encode(question, Capabilities(reasoning=ReasoningStyle.EFFORT))
     routed = codec.encode(question, Capabilities(reasoning=ReasoningStyle.NESTED))
 
     schema = {"name": "answer", "schema": SCHEMA, "strict": True}
-    assert ours == sent_by_openai(
+    assert ours == capture_openai_body(
         model="m",
         messages=[{"role": "user", "content": "Hi"}],
         max_completion_tokens=4096,
@@ -273,7 +275,7 @@ def test_thinking_schemas_and_seeds_are_asked_of_openai_as_the_sdk_does() -> Non
 
 
 @pytest.mark.parametrize("codec", [AnthropicCodec(), OpenAiCodec()], ids=["anthropic", "openai"])
-def test_what_a_model_does_not_take_is_not_sent(codec: Codec) -> None:
+def test_options_that_a_model_does_not_support_are_not_sent(codec: Codec) -> None:
     question = Question(model="m", messages=HI, temperature=1, schema=SCHEMA, reasoning=Effort.HIGH)
 
     body = codec.encode(question, Capabilities(temperature=False, schema=False))
@@ -281,7 +283,7 @@ def test_what_a_model_does_not_take_is_not_sent(codec: Codec) -> None:
     assert set(body) <= {"model", "messages", "max_tokens", "stream", "stream_options"}
 
 
-def test_too_short_an_answer_leaves_no_budget_for_thinking() -> None:
+def test_a_low_token_limit_leaves_no_budget_for_thinking() -> None:
     question = Question(model="m", messages=HI, max_tokens=1000, reasoning=Effort.HIGH)
 
     body = AnthropicCodec().encode(question, Capabilities(reasoning=ReasoningStyle.BUDGET))
@@ -289,10 +291,12 @@ def test_too_short_an_answer_leaves_no_budget_for_thinking() -> None:
     assert "thinking" not in body
 
 
-def test_thoughts_go_back_to_claude_as_they_came() -> None:
-    thoughts = Message.assistant(Thinking("hm", "sig"), Thinking(sealed="xyz"), "Yes.")
+def test_thinking_is_sent_back_to_claude_unchanged() -> None:
+    message = Message.assistant(
+        ThinkingPart("hm", "sig"), ThinkingPart(encrypted_content="xyz"), "Yes."
+    )
 
-    body = AnthropicCodec().encode(Question(model="m", messages=(thoughts,)), Capabilities())
+    body = AnthropicCodec().encode(Question(model="m", messages=(message,)), Capabilities())
 
     assert body["messages"][0]["content"] == [
         {"type": "thinking", "thinking": "hm", "signature": "sig"},
@@ -301,30 +305,30 @@ def test_thoughts_go_back_to_claude_as_they_came() -> None:
     ]
 
 
-def test_what_tools_show_goes_to_openai_after_what_they_say() -> None:
-    shown = Message.user(
-        ToolResult("c1", (Text("see"), Image("image/png", PNG))),
-        ToolResult("c2", (Text("no such city"),), is_error=True),
+def test_images_from_tools_are_sent_to_openai_after_the_tool_messages() -> None:
+    message = Message.user(
+        ToolResult("c1", (TextPart("see"), ImagePart("image/png", PNG))),
+        ToolResult("c2", (TextPart("no such city"),), is_error=True),
         "Well?",
     )
 
-    body = OpenAiCodec().encode(Question(model="m", messages=(shown,)), Capabilities())
+    body = OpenAiCodec().encode(Question(model="m", messages=(message,)), Capabilities())
 
     tool1, tool2, user = body["messages"]
     assert tool1 == {"role": "tool", "tool_call_id": "c1", "content": "see"}
     assert tool2["content"] == "Error: no such city"
-    assert [piece["type"] for piece in user["content"]] == ["image_url", "text"]
+    assert [part["type"] for part in user["content"]] == ["image_url", "text"]
 
 
-def folded(codec: Codec, events: Sequence[Any]) -> tuple[list[Event], Answer]:
-    fold = codec.fold(Question(model="asked", messages=HI))
-    seen = [event for data in events if isinstance(data, dict) for event in fold.feed(data)]
-    *rest, last = fold.ended()
-    assert isinstance(last, Finished)
-    return [*seen, *rest], last.answer
+def decode(codec: Codec, events: Sequence[Any]) -> tuple[list[Event], Answer]:
+    decoder = codec.create_decoder(Question(model="asked", messages=HI))
+    decoded = [event for data in events if isinstance(data, dict) for event in decoder.feed(data)]
+    *rest, last = decoder.finish()
+    assert isinstance(last, AnswerEvent)
+    return [*decoded, *rest], last.answer
 
 
-def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
+def build_block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": index, "content_block": start},
         *({"type": "content_block_delta", "index": index, "delta": d} for d in deltas),
@@ -332,7 +336,7 @@ def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[di
     ]
 
 
-def test_claude_thinks_speaks_and_asks_for_a_tool() -> None:
+def test_anthropic_thinking_text_and_tool_calls_are_decoded() -> None:
     start, *_, delta, stop = anthropic_events(stop_reason="tool_use")
     start["message"]["usage"] = {
         "input_tokens": 3,
@@ -342,16 +346,16 @@ def test_claude_thinks_speaks_and_asks_for_a_tool() -> None:
     delta["usage"] = {"output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4}}
     events = [
         start,
-        *block(
+        *build_block(
             0,
             {"type": "thinking", "thinking": ""},
             {"type": "thinking_delta", "thinking": "hm"},
             {"type": "signature_delta", "signature": "s1"},
         ),
-        *block(1, {"type": "redacted_thinking", "data": "xyz"}),
-        *block(2, {"type": "text", "text": "Let "}, {"type": "text_delta", "text": "me."}),
-        *block(3, {"type": "server_tool_use", "id": "x"}),
-        *block(
+        *build_block(1, {"type": "redacted_thinking", "data": "xyz"}),
+        *build_block(2, {"type": "text", "text": "Let "}, {"type": "text_delta", "text": "me."}),
+        *build_block(3, {"type": "server_tool_use", "id": "x"}),
+        *build_block(
             4,
             {"type": "tool_use", "id": "c1", "name": "weather", "input": {}},
             {"type": "input_json_delta", "partial_json": '{"city": '},
@@ -362,38 +366,38 @@ def test_claude_thinks_speaks_and_asks_for_a_tool() -> None:
         stop,
     ]
 
-    seen, answer = folded(AnthropicCodec(), events)
+    decoded, answer = decode(AnthropicCodec(), events)
 
-    assert seen == [
+    assert decoded == [
         ThinkingDelta("hm"),
         TextDelta("Let "),
         TextDelta("me."),
-        ToolCallMade(CALL),
+        ToolCallEvent(CALL),
     ]
     assert answer.message == Message.assistant(
-        Thinking("hm", "s1"), Thinking(sealed="xyz"), "Let me.", CALL
+        ThinkingPart("hm", "s1"), ThinkingPart(encrypted_content="xyz"), "Let me.", CALL
     )
-    assert answer.stop is StopReason.TOOL_USE
+    assert answer.stop_reason is StopReason.TOOL_USE
     usage = answer.usage
     assert (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (123, 100, 20)
     assert (usage.output_tokens, usage.reasoning_tokens) == (9, 4)
 
 
-def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+def build_chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
     return {"model": "m-1", "choices": [{"delta": delta, "finish_reason": finish}]}
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
-def test_openais_dialect_thinks_speaks_and_asks_for_tools(name: str) -> None:
+def test_openai_reasoning_text_and_tool_calls_are_decoded(name: str) -> None:
     details = [{"type": "reasoning.encrypted", "data": "xyz"}]
     first = {"index": 0, "id": "c1", "function": {"name": "weather", "arguments": '{"city":'}}
     events = [
-        chunk(**{name: "hm"}, reasoning_details=details),
-        chunk(content="Let me."),
-        chunk(tool_calls=[first]),
-        chunk(tool_calls=[{"index": 0, "function": {"arguments": ' "Taipei"}'}}]),
-        chunk(tool_calls=[{"index": 1, "id": "c2", "function": {"name": "now"}}]),
-        chunk("stop"),
+        build_chunk(**{name: "hm"}, reasoning_details=details),
+        build_chunk(content="Let me."),
+        build_chunk(tool_calls=[first]),
+        build_chunk(tool_calls=[{"index": 0, "function": {"arguments": ' "Taipei"}'}}]),
+        build_chunk(tool_calls=[{"index": 1, "id": "c2", "function": {"name": "now"}}]),
+        build_chunk("stop"),
         {
             "choices": [],
             "usage": {
@@ -405,26 +409,28 @@ def test_openais_dialect_thinks_speaks_and_asks_for_tools(name: str) -> None:
         },
     ]
 
-    seen, answer = folded(OpenAiCodec(), events)
+    decoded, answer = decode(OpenAiCodec(), events)
 
     now = ToolCall("c2", "now", {})
-    assert seen == [
+    assert decoded == [
         ThinkingDelta("hm"),
         TextDelta("Let me."),
-        ToolCallMade(CALL),
-        ToolCallMade(now),
+        ToolCallEvent(CALL),
+        ToolCallEvent(now),
     ]
-    thought = Thinking("hm", sealed=json.dumps(details))
-    assert answer.message == Message.assistant(thought, "Let me.", CALL, now)
-    assert answer.stop is StopReason.TOOL_USE
+    thinking = ThinkingPart("hm", encrypted_content=json.dumps(details))
+    assert answer.message == Message.assistant(thinking, "Let me.", CALL, now)
+    assert answer.stop_reason is StopReason.TOOL_USE
     usage = answer.usage
     assert (usage.input_tokens, usage.cache_read_tokens, usage.reasoning_tokens) == (50, 40, 4)
-    again = OpenAiCodec().encode(Question(model="m", messages=(answer.message,)), Capabilities())
-    assert again["messages"][0]["reasoning_details"] == details
+    reencoded = OpenAiCodec().encode(
+        Question(model="m", messages=(answer.message,)), Capabilities()
+    )
+    assert reencoded["messages"][0]["reasoning_details"] == details
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("reason", "expected"),
     [
         ("end_turn", StopReason.END),
         ("max_tokens", StopReason.LENGTH),
@@ -434,14 +440,14 @@ def test_openais_dialect_thinks_speaks_and_asks_for_tools(name: str) -> None:
         ("something_new", StopReason.END),
     ],
 )
-def test_claude_says_why_it_stops(said: str, meant: StopReason) -> None:
-    _, answer = folded(AnthropicCodec(), anthropic_events("x", stop_reason=said))
+def test_anthropic_stop_reasons_are_mapped(reason: str, expected: StopReason) -> None:
+    _, answer = decode(AnthropicCodec(), anthropic_events("x", stop_reason=reason))
 
-    assert answer.stop is meant
+    assert answer.stop_reason is expected
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("reason", "expected"),
     [
         ("stop", StopReason.END),
         ("length", StopReason.LENGTH),
@@ -449,68 +455,81 @@ def test_claude_says_why_it_stops(said: str, meant: StopReason) -> None:
         ("something_new", StopReason.END),
     ],
 )
-def test_openais_dialect_says_why_it_stops(said: str, meant: StopReason) -> None:
-    _, answer = folded(OpenAiCodec(), openai_events("x", finish=said))
+def test_openai_finish_reasons_are_mapped(reason: str, expected: StopReason) -> None:
+    _, answer = decode(OpenAiCodec(), openai_events("x", finish=reason))
 
-    assert answer.stop is meant
+    assert answer.stop_reason is expected
 
 
 def test_a_refusal_is_an_answer() -> None:
-    _, spoken = folded(OpenAiCodec(), [chunk(refusal="I will not."), chunk("stop")])
-    _, silent = folded(AnthropicCodec(), anthropic_events(stop_reason="refusal"))
+    _, openai_answer = decode(
+        OpenAiCodec(), [build_chunk(refusal="I will not."), build_chunk("stop")]
+    )
+    _, anthropic_answer = decode(AnthropicCodec(), anthropic_events(stop_reason="refusal"))
 
-    assert (spoken.stop, spoken.message.text) == (StopReason.REFUSAL, "I will not.")
-    assert (silent.stop, silent.message.parts) == (StopReason.REFUSAL, ())
+    assert (openai_answer.stop_reason, openai_answer.message.text) == (
+        StopReason.REFUSAL,
+        "I will not.",
+    )
+    assert (anthropic_answer.stop_reason, anthropic_answer.message.parts) == (
+        StopReason.REFUSAL,
+        (),
+    )
 
 
-def test_an_empty_answer_is_no_answer() -> None:
+def test_an_empty_answer_is_a_model_error() -> None:
     with pytest.raises(ModelError, match="nothing in it"):
-        folded(OpenAiCodec(), openai_events())
+        decode(OpenAiCodec(), openai_events())
     with pytest.raises(ModelError, match="nothing in it"):
-        folded(AnthropicCodec(), anthropic_events(stop_reason="max_tokens"))
+        decode(AnthropicCodec(), anthropic_events(stop_reason="max_tokens"))
 
 
 @pytest.mark.parametrize("arguments", ["{half", "[1]", "5", "[" * 100_000])
-def test_arguments_that_are_no_object_go_on_so_that_the_tool_refuses_them(arguments: str) -> None:
-    piece = {"index": 0, "id": "c", "function": {"name": "f", "arguments": arguments}}
+def test_invalid_tool_arguments_are_passed_on_for_the_tool_to_reject(arguments: str) -> None:
+    tool_call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": arguments}}
     start = {"type": "tool_use", "id": "c", "name": "f", "input": {}}
     delta = {"type": "input_json_delta", "partial_json": arguments}
 
-    first, *_, ended, stop = anthropic_events(stop_reason="tool_use")
-    _, one = folded(OpenAiCodec(), [chunk(tool_calls=[piece]), chunk("tool_calls")])
-    _, two = folded(AnthropicCodec(), [first, *block(0, start, delta), ended, stop])
+    message_start, *_, message_delta, message_stop = anthropic_events(stop_reason="tool_use")
+    _, openai_answer = decode(
+        OpenAiCodec(), [build_chunk(tool_calls=[tool_call]), build_chunk("tool_calls")]
+    )
+    _, anthropic_answer = decode(
+        AnthropicCodec(),
+        [message_start, *build_block(0, start, delta), message_delta, message_stop],
+    )
 
     expected = ToolCall("c", "f", {"invalid": arguments[:1000]})
-    assert one.message.tool_calls == two.message.tool_calls == (expected,)
+    assert openai_answer.message.tool_calls == anthropic_answer.message.tool_calls == (expected,)
 
 
-def test_an_answer_without_its_end_is_cut() -> None:
+def test_an_answer_without_its_final_event_is_a_network_error() -> None:
     for codec, events in (
         (AnthropicCodec(), anthropic_events("x")[:-1]),
         (OpenAiCodec(), openai_events("x")[:1]),
     ):
         with pytest.raises(NetworkError, match="broke off"):
-            folded(codec, events)
+            decode(codec, events)
 
 
 words = st.text(min_size=1, max_size=30)
 
 
 @given(st.lists(words, min_size=1, max_size=8))
-def test_whatever_is_said_is_heard(texts: list[str]) -> None:
+def test_every_text_delta_is_decoded(texts: list[str]) -> None:
     for codec, events in (
         (AnthropicCodec(), anthropic_events(*texts)),
         (OpenAiCodec(), openai_events(*texts)),
     ):
-        seen, answer = folded(codec, events)
+        decoded, answer = decode(codec, events)
 
-        assert [event.text for event in seen if isinstance(event, TextDelta)] == texts
+        assert [event.text for event in decoded if isinstance(event, TextDelta)] == texts
         assert answer.message.text == "".join(texts)
 
 
 parts: st.SearchStrategy[Part] = st.one_of(
-    st.builds(Text, words),
-    st.builds(Thinking, words, words),
+    st.builds(TextPart, words),
+    st.builds(ThinkingPart, words, words),
     st.builds(
         ToolCall,
         words,
@@ -521,28 +540,30 @@ parts: st.SearchStrategy[Part] = st.one_of(
 
 
 @given(st.lists(parts, min_size=1, max_size=6))
-def test_what_claude_said_can_be_said_back_to_it(said: list[Part]) -> None:
+def test_a_decoded_claude_message_can_be_encoded_again(message_parts: list[Part]) -> None:
     events: list[Any] = anthropic_events()[:1]
-    for index, part in enumerate(said):
+    for index, part in enumerate(message_parts):
         match part:
-            case Text(text):
-                events += block(index, {"type": "text"}, {"type": "text_delta", "text": text})
-            case Thinking(text, signature):
-                events += block(
+            case TextPart(text):
+                events += build_block(index, {"type": "text"}, {"type": "text_delta", "text": text})
+            case ThinkingPart(text, signature):
+                events += build_block(
                     index,
                     {"type": "thinking"},
                     {"type": "thinking_delta", "thinking": text},
                     {"type": "signature_delta", "signature": signature},
                 )
             case ToolCall(call_id, name, arguments):
-                events += block(
+                events += build_block(
                     index,
                     {"type": "tool_use", "id": call_id, "name": name},
                     {"type": "input_json_delta", "partial_json": json.dumps(arguments)},
                 )
-    _, answer = folded(AnthropicCodec(), [*events, *anthropic_events()[-2:]])
+    _, answer = decode(AnthropicCodec(), [*events, *anthropic_events()[-2:]])
 
-    assert answer.message.parts == tuple(said)
+    assert answer.message.parts == tuple(message_parts)
     body = AnthropicCodec().encode(Question(model="m", messages=(answer.message,)), Capabilities())
-    kinds = {"text": Text, "thinking": Thinking, "tool_use": ToolCall}
-    assert [kinds[b["type"]] for b in body["messages"][0]["content"]] == [type(p) for p in said]
+    kinds = {"text": TextPart, "thinking": ThinkingPart, "tool_use": ToolCall}
+    assert [kinds[b["type"]] for b in body["messages"][0]["content"]] == [
+        type(p) for p in message_parts
+    ]

@@ -1,4 +1,4 @@
-"""The setting knowledge.embeddings, and whom it stands for."""
+"""Which model the setting knowledge.embeddings selects."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from junto.app.embeddings import embedder_of
+from junto.app.models import build_embedder
 from junto.domain.errors import ConfigurationError
-from junto.providers.embeddings.choosing import Choice, choice_of
-from junto.security.secrets import Redactor
-from junto.settings.tree import Settings
-from junto.telemetry.usage import UsageBook
+from junto.providers.embeddings.from_settings import EmbeddingModelSpec, resolve_embedding_model
+from junto.security.redaction import Redactor
+from junto.settings.schema import Settings
+from junto.telemetry.usage_recorder import UsageRecorder
 
 KEYS = {
     "openai": {"api_key": "sk-openai\n"},
@@ -28,9 +28,9 @@ ENTRIES = [
 ]
 
 
-def chosen(name: str, **providers: Any) -> Choice:
+def resolve(name: str, **providers: Any) -> EmbeddingModelSpec:
     settings = Settings.model_validate({"models": ENTRIES, "providers": providers})
-    return choice_of(name, settings.models, settings.providers)
+    return resolve_embedding_model(name, settings.models, settings.providers)
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,16 @@ def chosen(name: str, **providers: Any) -> Choice:
         ("corp/vectors/v2", "vectors/v2", "http://corp/v1", "corp"),
     ],
 )  # fmt: skip
-def test_a_name_leads_to_an_address_and_its_own_key(
+def test_a_name_resolves_to_a_model_an_address_and_its_own_key(
     name: str, model: str, address: str, key: str | None
 ) -> None:
-    route = chosen(name, **KEYS).route
+    route = resolve(name, **KEYS).route
 
     assert (route.model, route.base_url, route.api_key) == (model, address, key)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("text-embedding-3-small", "it takes embedded, off, or a provider's model"),
         ("openai/", "it takes embedded, off, or a provider's model"),
@@ -65,21 +65,23 @@ def test_a_name_leads_to_an_address_and_its_own_key(
         ("two/m", "several servers are called two"),
     ],
 )
-def test_a_name_that_stands_for_nobody_is_an_error_that_says_so(name: str, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^knowledge.embeddings: .*{said}"):
-        chosen(name)
+def test_a_name_that_cannot_be_resolved_is_an_error_that_says_why(name: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^knowledge.embeddings: .*{message}"):
+        resolve(name)
 
 
-def test_who_makes_no_vectors_is_not_asked() -> None:
+def test_a_provider_without_embeddings_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="anthropic makes no vectors"):
-        chosen("anthropic/claude", **KEYS)
+        resolve("anthropic/claude", **KEYS)
 
 
-async def test_it_is_checked_at_the_start_and_may_be_off(tmp_path: Path) -> None:
+async def test_the_setting_is_checked_at_startup_and_may_be_off(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
-        off = Settings.model_validate({"knowledge": {"embeddings": False}})  # as YAML reads it
+        off = Settings.model_validate(
+            {"knowledge": {"embeddings": False}}
+        )  # YAML reads `off` as False
         wrong = Settings.model_validate({"knowledge": {"embeddings": "openai/m"}})
 
-        assert embedder_of(off, tmp_path, stack, Redactor(()), UsageBook()) is None
+        assert build_embedder(off, tmp_path, stack, Redactor(()), UsageRecorder()) is None
         with pytest.raises(ConfigurationError):
-            embedder_of(wrong, tmp_path, stack, Redactor(()), UsageBook())
+            build_embedder(wrong, tmp_path, stack, Redactor(()), UsageRecorder())

@@ -5,84 +5,84 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from junto.domain.documents import Model
-from junto.domain.embeddings import Embedder
+from junto.domain.documents import Embedder, EmbeddingModel
 from junto.domain.errors import NetworkError
-from junto.providers.embeddings.later import Later
+from junto.providers.embeddings.middleware import LazyEmbedder
+from tests.event_loop import yield_to_tasks
 
-MODEL = Model("m", 1)
+MODEL = EmbeddingModel("m", 1)
 
 
 @dataclass
-class House:
-    """Opens an embedder, and notes what happens to it."""
+class FakeEmbedder:
+    """An embedder that records when it is opened and closed."""
 
-    broken: bool = False
+    fails: bool = False
     now: float = 0
-    diary: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
-    async def opening(self) -> AsyncIterator[Embedder]:
-        self.diary.append("open")
-        if self.broken:
+    async def open(self) -> AsyncIterator[Embedder]:
+        self.log.append("open")
+        if self.fails:
             raise NetworkError("no way")
         yield self
-        self.diary.append("close")
+        self.log.append("close")
         self.closed.set()
 
-    async def model(self) -> Model:
+    async def model(self) -> EmbeddingModel:
         return MODEL
 
     async def embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
-        await asyncio.sleep(0)
+        await yield_to_tasks()
         return tuple(text.encode() for text in texts)
 
 
-async def test_it_is_opened_once_for_all_who_come_at_once() -> None:
-    house = House()
-    later = Later(house.opening)
+async def test_concurrent_callers_open_the_embedder_once() -> None:
+    fake = FakeEmbedder()
+    embedder = LazyEmbedder(fake.open)
 
-    found = await asyncio.gather(*(later.embed([str(n)]) for n in range(10)))
+    vectors = await asyncio.gather(*(embedder.embed([str(n)]) for n in range(10)))
 
-    assert found == [(str(n).encode(),) for n in range(10)]
-    assert house.diary == ["open"]
-    await later.close()
-    assert house.diary == ["open", "close"]
-
-
-async def test_nothing_is_opened_for_nothing_or_for_what_is_known() -> None:
-    house = House()
-    later = Later(house.opening, known=MODEL)
-
-    assert await later.embed([]) == ()
-    assert await later.model() == MODEL
-    assert house.diary == []
-    assert await Later(house.opening).model() == MODEL
-    assert house.diary == ["open"]
+    assert vectors == [(str(n).encode(),) for n in range(10)]
+    assert fake.log == ["open"]
+    await embedder.close()
+    assert fake.log == ["open", "close"]
 
 
-async def test_it_is_closed_when_idle_and_opened_again_for_the_next() -> None:
-    house = House()
-    later = Later(house.opening, idle=0.01)
+async def test_no_texts_and_a_known_model_do_not_open_the_embedder() -> None:
+    fake = FakeEmbedder()
+    embedder = LazyEmbedder(fake.open, known_model=MODEL)
 
-    await later.embed(["a"])
-    await asyncio.wait_for(house.closed.wait(), 10)
-    await later.embed(["b"])
-    await later.close()
+    assert await embedder.embed([]) == ()
+    assert await embedder.model() == MODEL
+    assert fake.log == []
+    assert await LazyEmbedder(fake.open).model() == MODEL
+    assert fake.log == ["open"]
 
-    assert house.diary == ["open", "close", "open", "close"]
+
+async def test_the_embedder_is_closed_when_idle_and_reopened_by_the_next_call() -> None:
+    fake = FakeEmbedder()
+    embedder = LazyEmbedder(fake.open, idle_seconds=0.01)
+
+    await embedder.embed(["a"])
+    await asyncio.wait_for(fake.closed.wait(), 10)
+    await embedder.embed(["b"])
+    await embedder.close()
+
+    assert fake.log == ["open", "close", "open", "close"]
 
 
-async def test_what_failed_is_not_tried_again_at_once() -> None:
-    house = House(broken=True)
-    later = Later(house.opening, now=lambda: house.now)
+async def test_a_failed_open_is_not_retried_immediately() -> None:
+    fake = FakeEmbedder(fails=True)
+    embedder = LazyEmbedder(fake.open, now=lambda: fake.now)
 
     for _ in range(3):
         with pytest.raises(NetworkError, match="no way"):
-            await later.embed(["a"])
-    assert house.diary == ["open"]
+            await embedder.embed(["a"])
+    assert fake.log == ["open"]
 
-    house.broken, house.now = False, 301
-    assert await later.embed(["a"]) == (b"a",)
-    assert house.diary == ["open", "open"]
+    fake.fails, fake.now = False, 301
+    assert await embedder.embed(["a"]) == (b"a",)
+    assert fake.log == ["open", "open"]

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from junto.app.models import catalog_of
+from junto.app.models import build_catalog
+from junto.domain.completions import (
+    AnswerEvent,
+    Event,
+    Question,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallEvent,
+    ToolSpec,
+)
 from junto.domain.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -23,26 +33,21 @@ from junto.domain.errors import (
     RateLimitedError,
     TimeLimitError,
 )
-from junto.domain.messages import Image, Message, Text, Thinking, ToolCall
+from junto.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCall
 from junto.domain.models import Capabilities
-from junto.domain.questions import (
-    Event,
-    Finished,
-    Question,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallMade,
-    ToolSpec,
+from junto.providers.codecs.anthropic import AnthropicCodec
+from junto.providers.http.bedrock_vertex import (
+    CloudAccount,
+    CloudProvider,
+    open_bedrock,
+    open_vertex,
 )
-from junto.providers.dialects.anthropic import AnthropicCodec
+from junto.providers.http.client import Timeouts
 from junto.providers.provider import ask
-from junto.providers.wiring.clouds import Account, Cloud, bedrock, vertex
-from junto.providers.wiring.wire import Patience
-from junto.settings.tree import Settings
-from tests.providers.councils import counted
-from tests.upstream import Json, Reply, Upstream, anthropic_events
-from tests.upstream.clouds import (
+from junto.settings.schema import Settings
+from tests.providers.council_factory import open_council_with_usage
+from tests.scripted_model_server import Json, ScriptedModelServer, ScriptedReply, anthropic_events
+from tests.scripted_model_server.clouds import (
     bedrock_refusal,
     bedrock_reply,
     chunk,
@@ -64,15 +69,21 @@ PATHS = {
     "/claude-m-v1:0:streamRawPredict",
 }
 VERSIONS = {"bedrock": "bedrock-2023-05-31", "vertex": "vertex-2023-10-16"}
-REPLIES: dict[str, Callable[..., Reply]] = {"bedrock": bedrock_reply, "vertex": vertex_reply}
-REFUSALS: dict[str, Callable[..., Reply]] = {"bedrock": bedrock_refusal, "vertex": vertex_refusal}
-PATIENT = Patience()
-both = pytest.mark.parametrize("cloud", ["bedrock", "vertex"])
+REPLIES: dict[str, Callable[..., ScriptedReply]] = {
+    "bedrock": bedrock_reply,
+    "vertex": vertex_reply,
+}
+REFUSALS: dict[str, Callable[..., ScriptedReply]] = {
+    "bedrock": bedrock_refusal,
+    "vertex": vertex_refusal,
+}
+DEFAULT_TIMEOUTS = Timeouts()
+both_clouds = pytest.mark.parametrize("cloud", ["bedrock", "vertex"])
 
 
 @pytest.fixture(autouse=True)
-def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide whatever credentials this machine may have."""
+def no_cloud_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide any credentials this machine has."""
     for name in (
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",
@@ -95,10 +106,10 @@ def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "google.json"))
 
 
-def opened(cloud: str, url: str) -> contextlib.AbstractAsyncContextManager[Account]:
+def open_account(cloud: str, url: str) -> contextlib.AbstractAsyncContextManager[CloudAccount]:
     if cloud == "vertex":
-        return vertex(region="r-1", project_id="p1", base_url=url, access_token=ACCESS_TOKEN)
-    return bedrock(
+        return open_vertex(region="r-1", project_id="p1", base_url=url, access_token=ACCESS_TOKEN)
+    return open_bedrock(
         region="r-1",
         base_url=url,
         access_key=ACCESS_KEY,
@@ -108,15 +119,18 @@ def opened(cloud: str, url: str) -> contextlib.AbstractAsyncContextManager[Accou
 
 
 @contextlib.asynccontextmanager
-async def connected(
-    cloud: str, patience: Patience = PATIENT
-) -> AsyncIterator[tuple[Upstream, Cloud]]:
-    async with Upstream.started() as upstream, opened(cloud, upstream.url) as account:
-        yield upstream, Cloud(account, Capabilities(), patience)
+async def open_provider(
+    cloud: str, timeouts: Timeouts = DEFAULT_TIMEOUTS
+) -> AsyncIterator[tuple[ScriptedModelServer, CloudProvider]]:
+    async with (
+        ScriptedModelServer.start() as upstream,
+        open_account(cloud, upstream.url) as account,
+    ):
+        yield upstream, CloudProvider(account, Capabilities(), timeouts)
 
 
-def thought_through() -> list[Json]:
-    """Return the events of an answer with a thought, words and a tool call."""
+def build_thinking_events() -> list[Json]:
+    """Return the events of an answer with thinking, text and a tool call."""
     call = {"type": "tool_use", "id": "t1", "name": "weather", "input": {}}
     blocks: list[tuple[Json, list[Json]]] = [
         (
@@ -140,37 +154,41 @@ def thought_through() -> list[Json]:
     return [start, *middle, stop, end]
 
 
-@both
+@both_clouds
 @pytest.mark.parametrize("size", [None, 1, 7])
-async def test_an_answer_arrives_piece_by_piece_and_then_whole(
+async def test_an_answer_streams_in_deltas_and_ends_with_the_complete_message(
     cloud: str, size: int | None
 ) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](thought_through(), pieces=size))
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](build_thinking_events(), pieces=size))
 
         events: list[Event] = [event async for event in provider.stream(QUESTION)]
 
     call = ToolCall("t1", "weather", {"city": "Taipei"})
-    assert events[:-1] == [ThinkingDelta("Hm."), TextDelta("Ich schaü."), ToolCallMade(call)]
-    assert isinstance(events[-1], Finished)
+    assert events[:-1] == [ThinkingDelta("Hm."), TextDelta("Ich schaü."), ToolCallEvent(call)]
+    assert isinstance(events[-1], AnswerEvent)
     answer = events[-1].answer
-    assert answer.message == Message.assistant(Thinking("Hm.", "s1"), Text("Ich schaü."), call)
-    assert answer.stop is StopReason.TOOL_USE
+    assert answer.message == Message.assistant(
+        ThinkingPart("Hm.", "s1"), TextPart("Ich schaü."), call
+    )
+    assert answer.stop_reason is StopReason.TOOL_USE
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (10, 5)
     assert answer.model == "m-1"
 
 
-@both
-async def test_the_body_is_the_codecs_but_for_what_the_cloud_wants_elsewhere(cloud: str) -> None:
+@both_clouds
+async def test_the_body_is_the_codecs_except_for_fields_the_cloud_expects_elsewhere(
+    cloud: str,
+) -> None:
     question = Question(
         model=QUESTION.model,
-        messages=(Message.user("Look", Image("image/png", b"\x89PNG")),),
+        messages=(Message.user("Look", ImagePart("image/png", b"\x89PNG")),),
         system="Be brief.",
         tools=(ToolSpec("weather", "The weather", {"type": "object"}),),
         temperature=0.5,
     )
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("Hi")))
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("Hi")))
 
         await ask(provider, question)
 
@@ -182,10 +200,10 @@ async def test_the_body_is_the_codecs_but_for_what_the_cloud_wants_elsewhere(clo
     assert upstream.requests[0].body == {**encoded, "anthropic_version": VERSIONS[cloud]}
 
 
-@both
-async def test_what_is_not_asked_is_not_sent(cloud: str) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("Hi")))
+@both_clouds
+async def test_unset_options_are_not_sent(cloud: str) -> None:
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("Hi")))
 
         await ask(provider, QUESTION)
 
@@ -198,9 +216,9 @@ async def test_what_is_not_asked_is_not_sent(cloud: str) -> None:
     }
 
 
-async def test_bedrock_is_asked_with_a_signature_and_never_with_the_secret() -> None:
-    async with connected("bedrock") as (upstream, provider):
-        upstream.will(bedrock_reply(anthropic_events("Hi")))
+async def test_bedrock_requests_are_signed_and_never_contain_the_secret() -> None:
+    async with open_provider("bedrock") as (upstream, provider):
+        upstream.enqueue(bedrock_reply(anthropic_events("Hi")))
 
         await ask(provider, QUESTION)
 
@@ -211,16 +229,16 @@ async def test_bedrock_is_asked_with_a_signature_and_never_with_the_secret() -> 
     assert SECRET_KEY not in str(headers)
 
 
-async def test_vertex_is_asked_with_a_bearer_token() -> None:
-    async with connected("vertex") as (upstream, provider):
-        upstream.will(vertex_reply(anthropic_events("Hi")))
+async def test_vertex_requests_carry_a_bearer_token() -> None:
+    async with open_provider("vertex") as (upstream, provider):
+        upstream.enqueue(vertex_reply(anthropic_events("Hi")))
 
         await ask(provider, QUESTION)
 
     assert upstream.requests[0].headers["Authorization"] == f"Bearer {ACCESS_TOKEN}"
 
 
-@both
+@both_clouds
 @pytest.mark.parametrize(
     ("status", "message", "kind", "retryable"),
     [
@@ -238,7 +256,7 @@ async def test_vertex_is_asked_with_a_bearer_token() -> None:
         (529, "overloaded", NetworkError, True),
     ],
 )
-async def test_a_refusal_is_one_of_our_errors_at_the_first_attempt(
+async def test_an_http_error_becomes_a_junto_error_at_the_first_attempt(
     cloud: str,
     status: int,
     message: str,
@@ -246,8 +264,8 @@ async def test_a_refusal_is_one_of_our_errors_at_the_first_attempt(
     retryable: bool,  # noqa: FBT001
 ) -> None:
     headers = {"retry-after": "7", "location": "http://127.0.0.1:1/"}
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REFUSALS[cloud](status, "SomeException", message, **headers))
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REFUSALS[cloud](status, "SomeException", message, **headers))
 
         with pytest.raises(kind) as caught:
             await ask(provider, QUESTION)
@@ -264,24 +282,26 @@ async def test_a_refusal_is_one_of_our_errors_at_the_first_attempt(
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ([{"error": {"message": "quota"}}], "vertex says: quota"),
         ({"odd": 1}, "vertex answered 429"),
     ],
 )
-async def test_a_refusal_of_google_may_come_in_a_list(body: Any, said: str) -> None:
-    async with connected("vertex") as (upstream, provider):
-        upstream.will(Reply(status=429, body=body))
+async def test_a_vertex_error_may_be_a_list_or_have_an_unknown_form(
+    body: Any, message: str
+) -> None:
+    async with open_provider("vertex") as (upstream, provider):
+        upstream.enqueue(ScriptedReply(status=429, body=body))
 
-        with pytest.raises(RateLimitedError, match=said):
+        with pytest.raises(RateLimitedError, match=message):
             await ask(provider, QUESTION)
 
 
-async def test_the_request_that_aws_shows_with_a_refusal_is_not_told() -> None:
-    shown = f"The signature does not match.\n\n'POST\nx-amz-security-token:{SESSION_TOKEN}'"
-    async with connected("bedrock") as (upstream, provider):
-        upstream.will(bedrock_refusal(403, "InvalidSignatureException", shown))
+async def test_the_request_that_aws_echoes_in_an_error_is_not_shown() -> None:
+    echoed = f"The signature does not match.\n\n'POST\nx-amz-security-token:{SESSION_TOKEN}'"
+    async with open_provider("bedrock") as (upstream, provider):
+        upstream.enqueue(bedrock_refusal(403, "InvalidSignatureException", echoed))
 
         with pytest.raises(AuthenticationError, match="signature does not match") as caught:
             await ask(provider, QUESTION)
@@ -300,11 +320,11 @@ async def test_the_request_that_aws_shows_with_a_refusal_is_not_told() -> None:
         ("serviceUnavailableException", NetworkError),
     ],
 )
-async def test_an_exception_inside_a_stream_of_bedrock_is_that_error(
+async def test_a_bedrock_exception_in_a_stream_becomes_a_junto_error(
     name: str, kind: type[JuntoError]
 ) -> None:
-    async with connected("bedrock") as (upstream, provider):
-        upstream.will(bedrock_reply([*anthropic_events("a")[:3], exception(name, "because")]))
+    async with open_provider("bedrock") as (upstream, provider):
+        upstream.enqueue(bedrock_reply([*anthropic_events("a")[:3], exception(name, "because")]))
 
         with pytest.raises(kind, match="bedrock says: because") as caught:
             await ask(provider, QUESTION)
@@ -312,39 +332,39 @@ async def test_an_exception_inside_a_stream_of_bedrock_is_that_error(
     assert type(caught.value) is kind
 
 
-@both
-async def test_an_error_inside_a_stream_is_that_error(cloud: str) -> None:
+@both_clouds
+async def test_an_error_event_in_a_stream_is_raised(cloud: str) -> None:
     busy = {"type": "error", "error": {"type": "rate_limit_error", "message": "busy"}}
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud]([*anthropic_events("a")[:3], busy]))
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud]([*anthropic_events("a")[:3], busy]))
 
         with pytest.raises(RateLimitedError, match=f"{cloud} says: busy"):
             await ask(provider, QUESTION)
 
 
-@both
-@pytest.mark.parametrize("said_so_far", [0, 1, 4])
-async def test_a_cut_stream_is_a_network_error(cloud: str, said_so_far: int) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("a", "b", "c"), cut_after=said_so_far))
+@both_clouds
+@pytest.mark.parametrize("sent_events", [0, 1, 4])
+async def test_a_cut_stream_is_a_network_error(cloud: str, sent_events: int) -> None:
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("a", "b", "c"), cut_after=sent_events))
 
         with pytest.raises(NetworkError, match=f"{cloud} (hung up|broke off)"):
             await ask(provider, QUESTION)
 
 
-@both
-async def test_a_stream_without_its_end_is_a_network_error(cloud: str) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("a", "b")[:4]))
+@both_clouds
+async def test_a_stream_without_its_final_event_is_a_network_error(cloud: str) -> None:
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("a", "b")[:4]))
 
         with pytest.raises(NetworkError, match=f"{cloud} broke off before its end"):
             await ask(provider, QUESTION)
 
 
-async def test_half_a_frame_is_a_network_error() -> None:
-    half = chunk(anthropic_events("a")[0])[:50]
-    async with connected("bedrock") as (upstream, provider):
-        upstream.will(bedrock_reply([half]))
+async def test_a_truncated_frame_is_a_network_error() -> None:
+    truncated = chunk(anthropic_events("a")[0])[:50]
+    async with open_provider("bedrock") as (upstream, provider):
+        upstream.enqueue(bedrock_reply([truncated]))
 
         with pytest.raises(NetworkError, match="bedrock broke off before its end"):
             await ask(provider, QUESTION)
@@ -360,9 +380,9 @@ async def test_half_a_frame_is_a_network_error() -> None:
         ("vertex", b"event: error\ndata: {not json}\n\n"),
     ],
 )
-async def test_what_is_no_event_is_a_model_error(cloud: str, garbage: bytes) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud]([garbage]))
+async def test_an_undecodable_event_is_a_model_error(cloud: str, garbage: bytes) -> None:
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud]([garbage]))
 
         with pytest.raises(ModelError, match=f"{cloud} sent something that is no event") as caught:
             await ask(provider, QUESTION)
@@ -370,11 +390,13 @@ async def test_what_is_no_event_is_a_model_error(cloud: str, garbage: bytes) -> 
     assert caught.value.retryable
 
 
-@both
+@both_clouds
 @pytest.mark.parametrize("reply", [{"hang_before": True}, {"hang_after": 4}], ids=str)
-async def test_silence_is_a_timeout_and_closes_the_connection(cloud: str, reply: Json) -> None:
-    async with connected(cloud, Patience(read=0.2)) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("a", "b"), **reply))
+async def test_a_server_that_stops_sending_is_a_timeout_and_is_disconnected(
+    cloud: str, reply: Json
+) -> None:
+    async with open_provider(cloud, Timeouts(read=0.2)) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("a", "b"), **reply))
 
         with pytest.raises(TimeLimitError, match=f"{cloud} did not answer in time"):
             await ask(provider, QUESTION)
@@ -382,35 +404,35 @@ async def test_silence_is_a_timeout_and_closes_the_connection(cloud: str, reply:
         await asyncio.wait_for(upstream.requests[0].hung_up.wait(), 10)
 
 
-@both
+@both_clouds
 @pytest.mark.parametrize("reply", [{"hang_before": True}, {"hang_after": 4}], ids=str)
-async def test_the_whole_answer_has_its_time_too(cloud: str, reply: Json) -> None:
-    async with connected(cloud, Patience(total=0.5)) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("a", "b"), **reply))
+async def test_the_total_timeout_covers_the_whole_answer(cloud: str, reply: Json) -> None:
+    async with open_provider(cloud, Timeouts(total=0.5)) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("a", "b"), **reply))
 
         with pytest.raises(TimeLimitError, match=f"{cloud} did not answer in time"):
             await ask(provider, QUESTION)
 
 
-@both
+@both_clouds
 @pytest.mark.parametrize("reply", [{"hang_before": True}, {"hang_after": 4}], ids=str)
 async def test_cancelling_closes_the_connection(cloud: str, reply: Json) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("a", "b"), **reply))
-        asking = asyncio.create_task(ask(provider, QUESTION))
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("a", "b"), **reply))
+        task = asyncio.create_task(ask(provider, QUESTION))
         await upstream.arrived.wait()
 
-        asking.cancel()
+        task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asking
+            await task
 
         await asyncio.wait_for(upstream.requests[0].hung_up.wait(), 10)
 
 
-@both
-async def test_leaving_the_stream_closes_the_connection(cloud: str) -> None:
-    async with connected(cloud) as (upstream, provider):
-        upstream.will(REPLIES[cloud](anthropic_events("a", "b"), hang_after=5))
+@both_clouds
+async def test_closing_the_stream_closes_the_connection(cloud: str) -> None:
+    async with open_provider(cloud) as (upstream, provider):
+        upstream.enqueue(REPLIES[cloud](anthropic_events("a", "b"), hang_after=5))
 
         async with contextlib.aclosing(provider.stream(QUESTION)) as events:
             assert await anext(events) == TextDelta("a")
@@ -418,40 +440,40 @@ async def test_leaving_the_stream_closes_the_connection(cloud: str) -> None:
         await asyncio.wait_for(upstream.requests[0].hung_up.wait(), 10)
 
 
-@both
-async def test_nobody_there_is_said_without_the_address(cloud: str) -> None:
-    async with opened(cloud, "http://user:pw@127.0.0.1:1") as account:
+@both_clouds
+async def test_an_unreachable_server_is_reported_without_its_address(cloud: str) -> None:
+    async with open_account(cloud, "http://user:pw@127.0.0.1:1") as account:
         with pytest.raises(NetworkError, match=f"{cloud} could not be reached") as caught:
-            await ask(Cloud(account, Capabilities(), PATIENT), QUESTION)
+            await ask(CloudProvider(account, Capabilities(), DEFAULT_TIMEOUTS), QUESTION)
 
     assert "127.0.0.1" not in caught.value.message
     assert "pw" not in caught.value.message
 
 
 async def test_bedrock_without_credentials_says_where_to_get_them() -> None:
-    async with bedrock(region="r-2", base_url="http://127.0.0.1:1") as account:
+    async with open_bedrock(region="r-2", base_url="http://127.0.0.1:1") as account:
         with pytest.raises(AuthenticationError, match="aws configure"):
-            await ask(Cloud(account, Capabilities(), PATIENT), QUESTION)
+            await ask(CloudProvider(account, Capabilities(), DEFAULT_TIMEOUTS), QUESTION)
 
 
 async def test_vertex_without_credentials_says_where_to_get_them() -> None:
-    async with vertex(region="r-2", project_id="p", base_url="http://127.0.0.1:1") as account:
+    async with open_vertex(region="r-2", project_id="p", base_url="http://127.0.0.1:1") as account:
         with pytest.raises(AuthenticationError, match="gcloud auth"):
-            await ask(Cloud(account, Capabilities(), PATIENT), QUESTION)
+            await ask(CloudProvider(account, Capabilities(), DEFAULT_TIMEOUTS), QUESTION)
 
 
 @pytest.mark.parametrize(
     "unusable",
     [
-        bedrock(),
-        bedrock(region="r-1", base_url=f"http://{SECRET_KEY}:{SECRET_KEY}"),
-        vertex(),
-        vertex(region="r-1"),
-        vertex(region="r-1", project_id="p", base_url=f"http://{SECRET_KEY}:{SECRET_KEY}"),
+        open_bedrock(),
+        open_bedrock(region="r-1", base_url=f"http://{SECRET_KEY}:{SECRET_KEY}"),
+        open_vertex(),
+        open_vertex(region="r-1"),
+        open_vertex(region="r-1", project_id="p", base_url=f"http://{SECRET_KEY}:{SECRET_KEY}"),
     ],
 )
-async def test_settings_that_do_not_suffice_are_told_before_the_first_question(
-    unusable: contextlib.AbstractAsyncContextManager[Account],
+async def test_incomplete_or_invalid_settings_fail_before_the_first_question(
+    unusable: contextlib.AbstractAsyncContextManager[CloudAccount],
 ) -> None:
     with pytest.raises(ConfigurationError, match="needs a region") as caught:
         await unusable.__aenter__()
@@ -459,13 +481,13 @@ async def test_settings_that_do_not_suffice_are_told_before_the_first_question(
     assert SECRET_KEY not in caught.value.message
 
 
-async def test_keys_in_two_places_are_told_before_the_first_question(
+async def test_keys_in_two_places_fail_before_the_first_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", ACCESS_TOKEN)
 
     with pytest.raises(ConfigurationError, match="not in both") as caught:
-        await opened("bedrock", "http://127.0.0.1:1").__aenter__()
+        await open_account("bedrock", "http://127.0.0.1:1").__aenter__()
 
     assert not any(secret in caught.value.message for secret in SECRETS)
 
@@ -485,28 +507,28 @@ async def test_a_missing_extra_is_named(
     monkeypatch.setitem(sys.modules, missing, None)
 
     with pytest.raises(ConfigurationError, match=rf"pip install 'junto\[{cloud}\]'"):
-        await opened(cloud, "http://127.0.0.1:1").__aenter__()
+        await open_account(cloud, "http://127.0.0.1:1").__aenter__()
 
 
 def test_the_sdk_is_not_imported_before_it_is_needed() -> None:
     program = (
-        "import sys, junto.providers.wiring.clouds;"
+        "import sys, junto.providers.http.bedrock_vertex;"
         "print(*sorted({'anthropic', 'boto3', 'google.auth', 'httpx2'} & set(sys.modules)))"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
-    assert done.stdout.strip() == b""
+    assert result.stdout.strip() == b""
 
 
-@both
-async def test_a_model_in_a_cloud_is_asked_as_it_is_configured(
+@both_clouds
+async def test_a_cloud_model_is_asked_according_to_its_settings(
     cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
-    async with Upstream.started() as upstream:
-        upstream.will(REPLIES[cloud](anthropic_events("Hello")))
+    async with ScriptedModelServer.start() as upstream:
+        upstream.enqueue(REPLIES[cloud](anthropic_events("Hello")))
         section = {"region": "r-1", "base_url": upstream.url}
         project = {"project": "p1"} if cloud == "vertex" else {}
         entry = {"id": "cloudy", "provider": cloud, "modelName": "claude-m-v1:0"}
@@ -514,8 +536,8 @@ async def test_a_model_in_a_cloud_is_asked_as_it_is_configured(
         settings = Settings.model_validate(
             {"models": [entry | key], "providers": {cloud: section | project}}
         )
-        catalog = catalog_of(settings, tmp_path)
-        async with counted(settings, catalog, tmp_path) as (council, _):
+        catalog = build_catalog(settings, tmp_path)
+        async with open_council_with_usage(settings, catalog, tmp_path) as (council, _):
             answer = await ask(council, Question(model="cloudy", messages=(Message.user("Hi"),)))
 
     assert (answer.message.text, answer.model) == ("Hello", "cloudy")

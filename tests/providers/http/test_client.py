@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from junto.domain.completions import AnswerEvent, Event, Question, TextDelta
 from junto.domain.errors import (
     AuthenticationError,
     ContextOverflowError,
@@ -18,14 +19,18 @@ from junto.domain.errors import (
 )
 from junto.domain.messages import Message
 from junto.domain.models import Capabilities
-from junto.domain.questions import Event, Finished, Question, TextDelta
-from junto.providers.dialects.anthropic import AnthropicCodec
-from junto.providers.dialects.folding import Codec
-from junto.providers.dialects.openai import OpenAiCodec
+from junto.providers.codecs.anthropic import AnthropicCodec
+from junto.providers.codecs.codec import Codec
+from junto.providers.codecs.openai import OpenAiCodec
+from junto.providers.http.client import Endpoint, HttpClient, Timeouts
+from junto.providers.http.provider import HttpProvider
 from junto.providers.provider import ask
-from junto.providers.wiring.adapter import Adapter
-from junto.providers.wiring.wire import Endpoint, Patience, Wire
-from tests.upstream import Reply, Upstream, anthropic_events, openai_events
+from tests.scripted_model_server import (
+    ScriptedModelServer,
+    ScriptedReply,
+    anthropic_events,
+    openai_events,
+)
 
 KEY = "sk-ant-never-to-be-seen-0000000000"
 QUESTION = Question(model="m", messages=(Message.user("Hi"),))
@@ -33,34 +38,34 @@ DIALECTS: dict[str, tuple[Codec, Any]] = {
     "anthropic": (AnthropicCodec(), anthropic_events),
     "openai": (OpenAiCodec(), openai_events),
 }
-PATIENT = Patience()
-both = pytest.mark.parametrize("dialect", DIALECTS)
+DEFAULT_TIMEOUTS = Timeouts()
+both_dialects = pytest.mark.parametrize("dialect", DIALECTS)
 
 
 @contextlib.asynccontextmanager
-async def connected(
-    dialect: str, patience: Patience = PATIENT
-) -> AsyncIterator[tuple[Upstream, Adapter]]:
+async def open_provider(
+    dialect: str, timeouts: Timeouts = DEFAULT_TIMEOUTS
+) -> AsyncIterator[tuple[ScriptedModelServer, HttpProvider]]:
     codec, _ = DIALECTS[dialect]
-    async with Upstream.started() as upstream, Wire.opened() as wire:
+    async with ScriptedModelServer.start() as upstream, HttpClient.open() as client:
         endpoint = Endpoint(provider=dialect, url=f"{upstream.url}/v1", headers={"x-api-key": KEY})
-        yield upstream, Adapter(codec, endpoint, Capabilities(), wire, patience)
+        yield upstream, HttpProvider(codec, endpoint, Capabilities(), client, timeouts)
 
 
-def said(dialect: str, *texts: str) -> Any:
+def build_events(dialect: str, *texts: str) -> Any:
     return DIALECTS[dialect][1](*texts)
 
 
-@both
+@both_dialects
 @pytest.mark.feature("F092", "F103", "F263")
-async def test_an_answer_arrives_piece_by_piece_and_then_whole(dialect: str) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "Hel", "lo ", "wörld")))
+async def test_an_answer_streams_in_deltas_and_ends_with_the_complete_message(dialect: str) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(build_events(dialect, "Hel", "lo ", "wörld")))
 
         events: list[Event] = [event async for event in adapter.stream(QUESTION)]
 
     assert events[:-1] == [TextDelta("Hel"), TextDelta("lo "), TextDelta("wörld")]
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], AnswerEvent)
     answer = events[-1].answer
     assert answer.message == Message.assistant("Hello wörld")
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (10, 5)
@@ -69,28 +74,30 @@ async def test_an_answer_arrives_piece_by_piece_and_then_whole(dialect: str) -> 
     assert upstream.requests[0].body["stream"] is True
 
 
-@both
+@both_dialects
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_it_does_not_matter_how_the_network_cuts_the_stream(dialect: str, size: int) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "a", "ü", "\n", "data: x\n\n"), pieces=size))
+async def test_a_stream_is_decoded_the_same_however_it_is_split(dialect: str, size: int) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(
+            ScriptedReply(build_events(dialect, "a", "ü", "\n", "data: x\n\n"), pieces=size)
+        )
 
         answer = await ask(adapter, QUESTION)
 
     assert answer.message.text == "aü\ndata: x\n\n"
 
 
-@both
-async def test_a_chunk_of_a_megabyte_arrives_whole(dialect: str) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "x" * 1_000_000)))
+@both_dialects
+async def test_a_chunk_of_one_megabyte_arrives_complete(dialect: str) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(build_events(dialect, "x" * 1_000_000)))
 
         answer = await ask(adapter, QUESTION)
 
     assert len(answer.message.text) == 1_000_000
 
 
-@both
+@both_dialects
 @pytest.mark.parametrize(
     ("status", "message", "kind", "retryable"),
     [
@@ -108,16 +115,16 @@ async def test_a_chunk_of_a_megabyte_arrives_whole(dialect: str) -> None:
         (529, "overloaded", NetworkError, True),
     ],
 )
-async def test_a_refusal_is_one_of_our_errors(
+async def test_an_http_error_becomes_a_junto_error(
     dialect: str,
     status: int,
     message: str,
     kind: type[JuntoError],
     retryable: bool,  # noqa: FBT001
 ) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(
-            Reply(
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(
+            ScriptedReply(
                 status=status,
                 body={"error": {"message": message}},
                 headers={"retry-after": "7"},
@@ -137,39 +144,41 @@ async def test_a_refusal_is_one_of_our_errors(
         assert error.retry_after == 7
 
 
-@both
-async def test_a_refusal_in_no_known_form_is_told_by_its_status(dialect: str) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(status=502, body={"odd": 1}))
+@both_dialects
+async def test_an_unrecognized_error_body_is_reported_by_its_status(dialect: str) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(status=502, body={"odd": 1}))
 
         with pytest.raises(NetworkError, match=f"{dialect} answered 502"):
             await ask(adapter, QUESTION)
 
 
-@both
-@pytest.mark.parametrize("said_so_far", [0, 1, 3])
-async def test_a_cut_stream_is_a_network_error(dialect: str, said_so_far: int) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "a", "b", "c", "d"), cut_after=said_so_far))
+@both_dialects
+@pytest.mark.parametrize("sent_events", [0, 1, 3])
+async def test_a_cut_stream_is_a_network_error(dialect: str, sent_events: int) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(
+            ScriptedReply(build_events(dialect, "a", "b", "c", "d"), cut_after=sent_events)
+        )
 
         with pytest.raises(NetworkError, match=r"hung up|broke off"):
             await ask(adapter, QUESTION)
 
 
-@both
-async def test_a_stream_without_its_end_is_a_network_error(dialect: str) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "a", "b")[:2]))
+@both_dialects
+async def test_a_stream_without_its_final_event_is_a_network_error(dialect: str) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(build_events(dialect, "a", "b")[:2]))
 
         with pytest.raises(NetworkError, match="broke off before its end"):
             await ask(adapter, QUESTION)
 
 
-@both
+@both_dialects
 @pytest.mark.parametrize("garbage", [b"data: {not json}\n\n", b"data: [1]\n\n"])
 async def test_a_malformed_chunk_is_a_model_error(dialect: str, garbage: bytes) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply([garbage]))
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply([garbage]))
 
         with pytest.raises(ModelError, match="no event") as caught:
             await ask(adapter, QUESTION)
@@ -177,52 +186,54 @@ async def test_a_malformed_chunk_is_a_model_error(dialect: str, garbage: bytes) 
     assert caught.value.retryable
 
 
-async def test_an_error_inside_a_stream_is_that_error() -> None:
+async def test_an_anthropic_error_event_in_a_stream_is_raised() -> None:
     overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
-    async with connected("anthropic") as (upstream, adapter):
-        upstream.will(Reply([*anthropic_events("a")[:3], overloaded]))
+    async with open_provider("anthropic") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply([*anthropic_events("a")[:3], overloaded]))
 
         with pytest.raises(NetworkError, match="busy"):
             await ask(adapter, QUESTION)
 
 
-async def test_an_error_chunk_is_that_error() -> None:
-    async with connected("openai") as (upstream, adapter):
-        upstream.will(Reply([{"error": {"code": 429, "message": "slow down"}}]))
+async def test_an_openai_error_chunk_is_raised() -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply([{"error": {"code": 429, "message": "slow down"}}]))
 
         with pytest.raises(RateLimitedError, match="slow down"):
             await ask(adapter, QUESTION)
 
 
-@both
+@both_dialects
 @pytest.mark.parametrize("reply", [{"hang_before": True}, {"hang_after": 3}], ids=str)
 @pytest.mark.feature("F090")
-async def test_silence_is_a_timeout(dialect: str, reply: dict[str, Any]) -> None:
-    async with connected(dialect, Patience(read=0.2)) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "a", "b"), **reply))
+async def test_a_server_that_stops_sending_is_a_timeout(
+    dialect: str, reply: dict[str, Any]
+) -> None:
+    async with open_provider(dialect, Timeouts(read=0.2)) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(build_events(dialect, "a", "b"), **reply))
 
         with pytest.raises(TimeLimitError, match="did not answer in time"):
             await ask(adapter, QUESTION)
 
 
-@both
+@both_dialects
 async def test_cancelling_closes_the_connection(dialect: str) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "a", "b"), hang_after=3))
-        asking = asyncio.create_task(ask(adapter, QUESTION))
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(build_events(dialect, "a", "b"), hang_after=3))
+        task = asyncio.create_task(ask(adapter, QUESTION))
         await upstream.arrived.wait()
 
-        asking.cancel()
+        task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await asking
+            await task
 
         await asyncio.wait_for(upstream.requests[0].hung_up.wait(), 10)
 
 
-@both
-async def test_leaving_the_stream_closes_the_connection(dialect: str) -> None:
-    async with connected(dialect) as (upstream, adapter):
-        upstream.will(Reply(said(dialect, "a", "b"), hang_after=4))
+@both_dialects
+async def test_closing_the_stream_closes_the_connection(dialect: str) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(build_events(dialect, "a", "b"), hang_after=4))
 
         async with contextlib.aclosing(adapter.stream(QUESTION)) as events:
             await anext(events)
@@ -230,10 +241,10 @@ async def test_leaving_the_stream_closes_the_connection(dialect: str) -> None:
         await asyncio.wait_for(upstream.requests[0].hung_up.wait(), 10)
 
 
-async def test_nobody_there_is_said_without_the_address() -> None:
-    async with Wire.opened() as wire:
+async def test_an_unreachable_server_is_reported_without_its_address() -> None:
+    async with HttpClient.open() as client:
         endpoint = Endpoint(provider="openai", url="http://user:pw@127.0.0.1:1/v1", headers={})
-        adapter = Adapter(OpenAiCodec(), endpoint, Capabilities(), wire, Patience())
+        adapter = HttpProvider(OpenAiCodec(), endpoint, Capabilities(), client, Timeouts())
 
         with pytest.raises(NetworkError, match="openai could not be reached") as caught:
             await ask(adapter, QUESTION)
@@ -243,21 +254,21 @@ async def test_nobody_there_is_said_without_the_address() -> None:
 
 
 @pytest.mark.feature("F091")
-async def test_connections_are_used_again() -> None:
-    async with connected("openai") as (upstream, adapter):
-        upstream.will(Reply(openai_events("a")))
+async def test_connections_are_reused() -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(openai_events("a")))
 
         for _ in range(5):
             await ask(adapter, QUESTION)
 
-        connector = adapter.wire.session.connector
+        connector = adapter.client.session.connector
         assert connector is not None
         assert len(connector._conns) == 1
 
 
-async def test_five_hundred_answers_at_once_are_not_mixed_up() -> None:
-    async with connected("openai") as (upstream, adapter):
-        upstream.will(*(Reply(openai_events(f"answer {n}")) for n in range(501)))
+async def test_five_hundred_concurrent_answers_stay_separate() -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(*(ScriptedReply(openai_events(f"answer {n}")) for n in range(501)))
 
         answers = await asyncio.gather(*(ask(adapter, QUESTION) for _ in range(500)))
 

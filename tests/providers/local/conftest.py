@@ -1,4 +1,4 @@
-"""A folder short enough for sockets, and an engine in it."""
+"""A runtime directory whose path is short enough for sockets, and an engine in it."""
 
 import shutil
 import tempfile
@@ -9,33 +9,33 @@ from pathlib import Path
 
 import pytest
 
-from junto.providers.catalog.traits import SMALL
-from junto.providers.embedded.engine import Engine, EngineOptions
-from junto.providers.embedded.provider import Embedded
-from junto.providers.embedded.weights import Weights
-from junto.providers.wiring.wire import Patience
+from junto.providers.catalog.from_settings import EMBEDDED_CAPABILITIES
+from junto.providers.http.client import Timeouts
+from junto.providers.local.engine import Engine, EngineOptions
+from junto.providers.local.provider import LocalProvider
+from junto.providers.local.weights import Weights
 
 
 @pytest.fixture
-def runtime() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="jt"))
-    yield folder
-    shutil.rmtree(folder)
+def runtime_dir() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="jt"))
+    yield directory
+    shutil.rmtree(directory)
 
 
 @pytest.fixture
 def weights(tmp_path: Path) -> Weights:
-    found = Weights(tmp_path / "weights")
-    if not found.present():
+    weights = Weights(tmp_path / "weights")
+    if not weights.is_present():
         pytest.skip("the embedded model's weights are not installed: make test installs them")
-    return found
+    return weights
 
 
 @dataclass
-class Bench:
-    """The embedded model, and the engine that runs it."""
+class LocalModel:
+    """The embedded model and the engines that run it."""
 
-    model: Embedded
+    provider: LocalProvider
     engines: list[Engine]
 
     @property
@@ -44,26 +44,30 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(runtime: Path, weights: Weights) -> AsyncIterator[Bench]:
-    async with benched(runtime, weights, context=2048) as bench:
-        yield bench
+async def local_model(runtime_dir: Path, weights: Weights) -> AsyncIterator[LocalModel]:
+    async with open_local_model(runtime_dir, weights, context_tokens=2048) as local_model:
+        yield local_model
 
 
 @pytest.fixture
-async def narrow(runtime: Path, weights: Weights) -> AsyncIterator[Bench]:
-    """Return one whose window is soon full, which a test of its edge need not wait for."""
-    async with benched(runtime, weights, context=512) as bench:
-        yield bench
+async def small_window_model(runtime_dir: Path, weights: Weights) -> AsyncIterator[LocalModel]:
+    """A model whose context window fills up quickly, so that a test of its limit is fast."""
+    async with open_local_model(runtime_dir, weights, context_tokens=512) as local_model:
+        yield local_model
 
 
 @asynccontextmanager
-async def benched(runtime: Path, weights: Weights, context: int) -> AsyncIterator[Bench]:
+async def open_local_model(
+    runtime_dir: Path, weights: Weights, context_tokens: int
+) -> AsyncIterator[LocalModel]:
     engines: list[Engine] = []
 
-    def engine(path: Path) -> Engine:
-        options = EngineOptions(weights=path, context=context)
-        engines.append(Engine.beneath(runtime, options, idle=60))
+    def create_engine(path: Path) -> Engine:
+        options = EngineOptions(weights=path, context_tokens=context_tokens)
+        engines.append(Engine.create(runtime_dir, options, idle_seconds=60))
         return engines[0]
 
     async with AsyncExitStack() as stack:
-        yield Bench(Embedded(weights, engine, SMALL, Patience(), stack), engines)
+        yield LocalModel(
+            LocalProvider(weights, create_engine, EMBEDDED_CAPABILITIES, Timeouts(), stack), engines
+        )

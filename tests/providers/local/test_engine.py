@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from junto.app.models import catalog_of
+from junto.app.models import build_catalog
+from junto.domain.completions import Event, Question, StatusEvent, StopReason, TextDelta
 from junto.domain.errors import (
     AuthenticationError,
     ContextOverflowError,
@@ -24,45 +25,49 @@ from junto.domain.errors import (
     SecurityError,
 )
 from junto.domain.messages import Message
-from junto.domain.questions import Event, Question, StopReason, TextDelta, Waiting
-from junto.providers.catalog.traits import SMALL
-from junto.providers.dialects.openai import OpenAiCodec
-from junto.providers.embedded.engine import Engine, EngineOptions
-from junto.providers.embedded.weights import Weights
-from junto.providers.pipeline.retry import Retrying
+from junto.providers.catalog.from_settings import EMBEDDED_CAPABILITIES
+from junto.providers.codecs.openai import OpenAiCodec
+from junto.providers.http.client import Endpoint, HttpClient, Timeouts
+from junto.providers.http.provider import HttpProvider
+from junto.providers.local.engine import Engine, EngineOptions
+from junto.providers.local.weights import Weights
+from junto.providers.middleware.retry import Retrying
 from junto.providers.provider import ask
-from junto.providers.wiring.adapter import Adapter
-from junto.providers.wiring.wire import Endpoint, Patience, Wire
-from junto.settings.tree import Settings
-from tests.processes import engines, until
-from tests.providers.councils import counted
-from tests.providers.embedded.conftest import Bench
+from junto.settings.schema import Settings
+from tests.event_loop import poll_until
+from tests.processes import find_engine_pids, read_cpu_seconds, wait_until
+from tests.providers.council_factory import open_council_with_usage
+from tests.providers.local.conftest import LocalModel
 
 QUESTION = Question(
     model="m", messages=(Message.user("Say hello in French."),), max_tokens=12, temperature=0
 )
-LONG = replace(QUESTION, messages=(Message.user("Count from one to a thousand."),), max_tokens=1000)
+LONG_QUESTION = replace(
+    QUESTION, messages=(Message.user("Count from one to a thousand."),), max_tokens=1000
+)
 
-# Another process of the same user, with a model of its own that it asks once; then it waits.
-USER = """
+# Another process of the same user: asks its own provider once, then waits until stdin is closed.
+CLIENT_PROGRAM = """
 import asyncio, sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from junto.domain.messages import Message
-from junto.domain.questions import Question
-from junto.providers.catalog.traits import SMALL
-from junto.providers.embedded.engine import Engine, EngineOptions
-from junto.providers.embedded.provider import Embedded
-from junto.providers.embedded.weights import Weights
+from junto.domain.completions import Question
+from junto.providers.catalog.from_settings import EMBEDDED_CAPABILITIES
+from junto.providers.local.engine import Engine, EngineOptions
+from junto.providers.local.provider import LocalProvider
+from junto.providers.local.weights import Weights
 from junto.providers.provider import ask
-from junto.providers.wiring.wire import Patience
+from junto.providers.http.client import Timeouts
 
 def engine(path):
-    return Engine.beneath(Path(sys.argv[1]), EngineOptions(weights=path, context=2048), idle=60)
+    options = EngineOptions(weights=path, context_tokens=2048)
+    return Engine.create(Path(sys.argv[1]), options, idle_seconds=60)
 
 async def main():
     async with AsyncExitStack() as stack:
-        model = Embedded(Weights(Path(sys.argv[2])), engine, SMALL, Patience(), stack)
+        weights = Weights(Path(sys.argv[2]))
+        model = LocalProvider(weights, engine, EMBEDDED_CAPABILITIES, Timeouts(), stack)
         hello = (Message.user("Hi"),)
         answer = await ask(model, Question(model="m", messages=hello, max_tokens=4))
         print(answer.message.text, flush=True)
@@ -72,16 +77,16 @@ asyncio.run(main())
 """
 
 
-class User:
-    def __init__(self, runtime: Path, folder: Path) -> None:
-        command = [sys.executable, "-c", USER, str(runtime), str(folder)]
+class ClientProcess:
+    def __init__(self, runtime_dir: Path, weights_dir: Path) -> None:
+        command = [sys.executable, "-c", CLIENT_PROGRAM, str(runtime_dir), str(weights_dir)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def answered(self) -> bool:
+    def wait_for_answer(self) -> bool:
         assert self.process.stdout
         return bool(self.process.stdout.readline().strip())
 
-    def leave(self) -> None:
+    def exit(self) -> None:
         self.process.communicate(timeout=30)
 
     def kill(self) -> None:
@@ -89,31 +94,34 @@ class User:
         self.process.communicate()
 
 
-async def test_it_answers_in_pieces_with_its_usage(bench: Bench) -> None:
-    events: list[Event] = [event async for event in bench.model.stream(QUESTION)]
+async def test_the_engine_streams_an_answer_with_its_usage(local_model: LocalModel) -> None:
+    events: list[Event] = [event async for event in local_model.provider.stream(QUESTION)]
 
-    answer = await ask(bench.model, QUESTION)
-    pieces = [event.text for event in events if isinstance(event, TextDelta)]
-    assert events[0] == Waiting("starting the embedded engine")
-    assert len(pieces) > 3
-    assert answer.message.text == "".join(pieces)  # cold as it is, it says the same again
+    answer = await ask(local_model.provider, QUESTION)
+    deltas = [event.text for event in events if isinstance(event, TextDelta)]
+    assert events[0] == StatusEvent("starting the embedded engine")
+    assert len(deltas) > 3
+    assert answer.message.text == "".join(deltas)  # at temperature 0 the answer is repeatable
     assert "Bonjour" in answer.message.text
-    assert answer.stop is StopReason.LENGTH
+    assert answer.stop_reason is StopReason.LENGTH
     assert (answer.usage.output_tokens, answer.usage.input_tokens > 10) == (12, True)
-    assert "/" not in answer.model  # where the weights lie is nobody's business
+    assert "/" not in answer.model  # the path of the weights is not disclosed
 
 
-async def test_a_seed_repeats_and_another_does_not(bench: Bench) -> None:
+async def test_the_same_seed_repeats_an_answer_and_another_does_not(
+    local_model: LocalModel,
+) -> None:
     warm = replace(QUESTION, temperature=1.5, max_tokens=24)
 
     first, again, other = [
-        (await ask(bench.model, replace(warm, seed=seed))).message.text for seed in (7, 7, 8)
+        (await ask(local_model.provider, replace(warm, seed=seed))).message.text
+        for seed in (7, 7, 8)
     ]
 
     assert first == again != other
 
 
-async def test_it_keeps_to_a_schema(bench: Bench) -> None:
+async def test_the_answer_conforms_to_the_schema(local_model: LocalModel) -> None:
     properties = {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer"}}
     schema = {
         "type": "object",
@@ -122,243 +130,266 @@ async def test_it_keeps_to_a_schema(bench: Bench) -> None:
         "additionalProperties": False,
     }
 
-    answer = await ask(bench.model, replace(QUESTION, schema=schema, max_tokens=120))
+    answer = await ask(local_model.provider, replace(QUESTION, schema=schema, max_tokens=120))
 
     person = json.loads(answer.message.text)
     assert isinstance(person["name"], str)
     assert isinstance(person["age"], int)
 
 
-async def test_more_than_its_window_is_refused(bench: Bench) -> None:
-    words = Message.user("word " * 3000)
+async def test_a_prompt_larger_than_the_context_window_is_refused(local_model: LocalModel) -> None:
+    message = Message.user("word " * 3000)
 
     with pytest.raises(ContextOverflowError):
-        await ask(bench.model, replace(QUESTION, messages=(words,)))
+        await ask(local_model.provider, replace(QUESTION, messages=(message,)))
 
 
-async def test_an_answer_never_outgrows_the_window(narrow: Bench) -> None:
-    words = Message.user("Go on: one two three " * 75)  # about 480 of 512 tokens
+async def test_an_answer_never_exceeds_the_context_window(small_window_model: LocalModel) -> None:
+    message = Message.user("Go on: one two three " * 75)  # about 480 of 512 tokens
 
-    answer = await ask(narrow.model, replace(LONG, messages=(words,), max_tokens=1000))
+    answer = await ask(
+        small_window_model.provider, replace(LONG_QUESTION, messages=(message,), max_tokens=1000)
+    )
 
     assert answer.usage.input_tokens + answer.usage.output_tokens <= 512
 
 
-async def test_hanging_up_in_the_middle_of_an_answer_frees_the_engine(bench: Bench) -> None:
-    async with aclosing(bench.model.stream(LONG)) as events:
+async def test_disconnecting_during_an_answer_frees_the_engine(local_model: LocalModel) -> None:
+    async with aclosing(local_model.provider.stream(LONG_QUESTION)) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 break
 
-    # It works on one question at a time, so this one had to wait for the first to be given up.
-    answer = await asyncio.wait_for(ask(bench.model, QUESTION), 30)
+    # The engine handles one question at a time, so this one waits until the first is abandoned.
+    answer = await asyncio.wait_for(ask(local_model.provider, QUESTION), 30)
     assert answer.usage.output_tokens == 12
 
 
-async def test_hanging_up_during_the_prompt_frees_the_engine(bench: Bench) -> None:
-    await ask(bench.model, QUESTION)
+async def test_disconnecting_during_prompt_processing_frees_the_engine(
+    local_model: LocalModel,
+) -> None:
+    await ask(local_model.provider, QUESTION)
     long_prompt = replace(QUESTION, messages=(Message.user("word " * 1900),))
-    reading = asyncio.create_task(ask(bench.model, long_prompt))
-    await asyncio.sleep(0.2)
+    [pid] = find_engine_pids(local_model.engine.directory)
+    cpu_seconds_before = read_cpu_seconds(pid)
+    task = asyncio.create_task(ask(local_model.provider, long_prompt))
+    await poll_until(lambda: read_cpu_seconds(pid) > cpu_seconds_before + 0.1)
 
-    reading.cancel()
-    await asyncio.gather(reading, return_exceptions=True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
-    answer = await asyncio.wait_for(ask(bench.model, QUESTION), 30)
+    answer = await asyncio.wait_for(ask(local_model.provider, QUESTION), 30)
     assert answer.usage.output_tokens == 12
 
 
-async def test_questions_at_once_each_get_their_own_answer(bench: Bench) -> None:
-    names = ["French", "Spanish", "German", "Italian"]
-    asked = [replace(QUESTION, messages=(Message.user(f"Hello in {name}"),)) for name in names]
+async def test_concurrent_questions_each_get_their_own_answer(local_model: LocalModel) -> None:
+    languages = ["French", "Spanish", "German", "Italian"]
+    questions = [
+        replace(QUESTION, messages=(Message.user(f"Hello in {language}"),))
+        for language in languages
+    ]
 
-    alone = [(await ask(bench.model, question)).message.text for question in asked]
-    together = await asyncio.gather(*(ask(bench.model, question) for question in asked))
+    alone = [(await ask(local_model.provider, question)).message.text for question in questions]
+    together = await asyncio.gather(
+        *(ask(local_model.provider, question) for question in questions)
+    )
 
     assert [answer.message.text for answer in together] == alone
 
 
-async def test_a_crash_is_an_error_that_passes_and_the_next_try_starts_it_anew(
-    bench: Bench,
+async def test_a_crash_is_a_retryable_error_and_the_retry_restarts_the_engine(
+    local_model: LocalModel,
 ) -> None:
-    stream = bench.model.stream(LONG)
+    stream = local_model.provider.stream(LONG_QUESTION)
     async for event in stream:
         if isinstance(event, TextDelta):
             break
-    [pid] = engines(bench.engine.folder)
+    [pid] = find_engine_pids(local_model.engine.directory)
     os.kill(pid, signal.SIGKILL)
 
-    with pytest.raises(NetworkError) as failed:
+    with pytest.raises(NetworkError) as caught:
         async for _ in stream:
             pass
-    assert failed.value.retryable
+    assert caught.value.retryable
 
-    answer = await ask(Retrying(bench.model, retries=2, wait=lambda _: 0.1), QUESTION)
+    answer = await ask(
+        Retrying(local_model.provider, max_retries=2, backoff=lambda _: 0.1), QUESTION
+    )
     assert answer.usage.output_tokens == 12
-    assert until(lambda: len(engines(bench.engine.folder)) == 1)
+    assert wait_until(lambda: len(find_engine_pids(local_model.engine.directory)) == 1)
 
 
-async def test_nobody_without_the_key_gets_an_answer(bench: Bench) -> None:
-    await ask(bench.model, QUESTION)
-    folder = bench.engine.folder
+async def test_the_engine_answers_only_on_its_private_socket_and_with_its_key(
+    local_model: LocalModel,
+) -> None:
+    await ask(local_model.provider, QUESTION)
+    directory = local_model.engine.directory
 
-    async with Wire.opened(socket=bench.engine.address) as wire:
+    async with HttpClient.open(socket_path=local_model.engine.socket_path) as client:
         endpoint = Endpoint(
             provider="embedded",
             url="http://embedded/v1/chat/completions",
             headers={"authorization": "Bearer guess"},
         )
         with pytest.raises(AuthenticationError):
-            await ask(Adapter(OpenAiCodec("embedded"), endpoint, SMALL, wire, Patience()), QUESTION)
+            await ask(
+                HttpProvider(
+                    OpenAiCodec("embedded"), endpoint, EMBEDDED_CAPABILITIES, client, Timeouts()
+                ),
+                QUESTION,
+            )
 
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert (folder / "key").stat().st_mode & 0o777 == 0o600
-    [pid] = engines(folder)
-    assert _listening_on_tcp(pid) == []
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert (directory / "key").stat().st_mode & 0o777 == 0o600
+    [pid] = find_engine_pids(directory)
+    assert _find_tcp_listeners(pid) == []
 
 
-def _listening_on_tcp(pid: int) -> list[str]:
+def _find_tcp_listeners(pid: int) -> list[str]:
     sockets = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         target = str(link.readlink())
         if target.startswith("socket:["):
             sockets.add(target[8:-1])
-    lines = [
+    rows = [
         line.split()
         for name in ("tcp", "tcp6")
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     ]
-    return [words[1] for words in lines if words[9] in sockets]
+    return [fields[1] for fields in rows if fields[9] in sockets]
 
 
-async def test_it_is_gone_with_its_user_and_leaves_when_idle(
-    runtime: Path, weights: Weights
+async def test_the_engine_exits_when_idle_and_when_released(
+    runtime_dir: Path, weights: Weights
 ) -> None:
-    options = EngineOptions(weights=weights.path, context=512)
-    engine = Engine.beneath(runtime, options, idle=0.05)
+    options = EngineOptions(weights=weights.path, context_tokens=512)
+    engine = Engine.create(runtime_dir, options, idle_seconds=0.05)
 
-    async with engine.in_use():
-        assert len(engines(engine.folder)) == 1
+    async with engine.use():
+        assert len(find_engine_pids(engine.directory)) == 1
 
-    await asyncio.to_thread(until, lambda: not engine.answers())
-    assert await asyncio.to_thread(until, lambda: engines(engine.folder) == [])
+    await poll_until(lambda: not engine.is_running())
+    await poll_until(lambda: find_engine_pids(engine.directory) == [])
 
-    async with engine.in_use():
-        assert len(engines(engine.folder)) == 1
-    engine.leave()
-    assert await asyncio.to_thread(until, lambda: engines(engine.folder) == [])
+    async with engine.use():
+        assert len(find_engine_pids(engine.directory)) == 1
+    engine.release()
+    await poll_until(lambda: find_engine_pids(engine.directory) == [])
 
 
 async def test_two_processes_share_one_engine_which_outlives_the_one_that_started_it(
-    runtime: Path, weights: Weights
+    runtime_dir: Path, weights: Weights
 ) -> None:
-    first, second = User(runtime, weights.folder), User(runtime, weights.folder)
+    first, second = (
+        ClientProcess(runtime_dir, weights.directory),
+        ClientProcess(runtime_dir, weights.directory),
+    )
     try:
-        assert first.answered()
-        assert second.answered()
-        [pid] = engines_beneath(runtime)
+        assert first.wait_for_answer()
+        assert second.wait_for_answer()
+        [pid] = find_all_engine_pids(runtime_dir)
 
-        first.leave()
-        assert engines_beneath(runtime) == [pid]
+        first.exit()
+        assert find_all_engine_pids(runtime_dir) == [pid]
 
-        second.kill()  # no time to say goodbye
-        assert until(lambda: engines_beneath(runtime) == [])
+        second.kill()  # without a clean exit
+        assert wait_until(lambda: find_all_engine_pids(runtime_dir) == [])
     finally:
         first.kill()
         second.kill()
 
 
-def engines_beneath(runtime: Path) -> list[int]:
-    return [pid for folder in runtime.iterdir() for pid in engines(folder)]
+def find_all_engine_pids(runtime_dir: Path) -> list[int]:
+    return [pid for directory in runtime_dir.iterdir() for pid in find_engine_pids(directory)]
 
 
-async def test_killing_whoever_is_starting_it_leaves_no_orphan(
-    runtime: Path, weights: Weights
+async def test_killing_the_process_that_starts_the_engine_leaves_no_orphan(
+    runtime_dir: Path, weights: Weights
 ) -> None:
-    starter = User(runtime, weights.folder)
-    assert until(lambda: runtime.exists() and engines_beneath(runtime) != [])
+    starter = ClientProcess(runtime_dir, weights.directory)
+    assert wait_until(lambda: runtime_dir.exists() and find_all_engine_pids(runtime_dir) != [])
 
     starter.kill()
 
-    assert until(lambda: engines_beneath(runtime) == [])
+    assert wait_until(lambda: find_all_engine_pids(runtime_dir) == [])
 
 
-async def test_a_file_that_is_no_model_is_an_error_with_its_reason(
-    runtime: Path, tmp_path: Path
-) -> None:
-    nonsense = tmp_path / "nonsense.gguf"
-    nonsense.write_bytes(b"not a model")
-    engine = Engine.beneath(runtime, EngineOptions(weights=nonsense), idle=1)
+async def test_a_file_that_is_not_a_model_is_an_error(runtime_dir: Path, tmp_path: Path) -> None:
+    not_a_model = tmp_path / "nonsense.gguf"
+    not_a_model.write_bytes(b"not a model")
+    engine = Engine.create(runtime_dir, EngineOptions(weights=not_a_model), idle_seconds=1)
 
     with pytest.raises(ExecutionError, match="did not start"):
-        async with engine.in_use():
+        async with engine.use():
             pass
 
-    assert engines(engine.folder) == []
-    engine.leave()
+    assert find_engine_pids(engine.directory) == []
+    engine.release()
 
 
-def test_a_missing_file_is_an_error_before_anything_starts(runtime: Path) -> None:
+def test_a_missing_file_is_an_error_before_anything_starts(runtime_dir: Path) -> None:
     with pytest.raises(InputOutputError, match=r"embedded\.model"):
-        Engine.beneath(runtime, EngineOptions(weights=runtime / "none.gguf"), idle=1)
+        Engine.create(runtime_dir, EngineOptions(weights=runtime_dir / "none.gguf"), idle_seconds=1)
 
 
-def test_a_folder_that_others_may_enter_is_not_used(runtime: Path, tmp_path: Path) -> None:
+def test_a_directory_open_to_other_users_is_refused(runtime_dir: Path, tmp_path: Path) -> None:
     weights = tmp_path / "w.gguf"
     weights.write_bytes(b"")
-    (runtime / "open").mkdir()
-    (runtime / "open").chmod(0o755)
-    (runtime / "link").symlink_to(tmp_path)
+    (runtime_dir / "open").mkdir()
+    (runtime_dir / "open").chmod(0o755)
+    (runtime_dir / "link").symlink_to(tmp_path)
 
     for name in ("open", "link"):
         with pytest.raises(SecurityError, match="open to others"):
-            Engine.beneath(runtime / name, EngineOptions(weights=weights), idle=1)
+            Engine.create(runtime_dir / name, EngineOptions(weights=weights), idle_seconds=1)
 
 
-async def test_a_socket_left_behind_by_a_crash_is_no_obstacle(
-    runtime: Path, weights: Weights
+async def test_the_engine_starts_despite_files_left_by_a_crash(
+    runtime_dir: Path, weights: Weights
 ) -> None:
-    engine = Engine.beneath(runtime, EngineOptions(weights=weights.path, context=512), idle=1)
+    engine = Engine.create(
+        runtime_dir, EngineOptions(weights=weights.path, context_tokens=512), idle_seconds=1
+    )
     for name in ("ready.sock", "loading.sock"):
-        with socket.socket(socket.AF_UNIX) as left_over:
-            left_over.bind(str(engine.folder / name))
-    (engine.folder / "key").write_text("old")
+        with socket.socket(socket.AF_UNIX) as stale_socket:
+            stale_socket.bind(str(engine.directory / name))
+    (engine.directory / "key").write_text("old")
 
-    async with engine.in_use() as key:
+    async with engine.use() as key:
         assert key != "old"
-        assert engine.answers()
-    engine.leave()
+        assert engine.is_running()
+    engine.release()
 
 
-async def test_a_module_in_the_working_directory_is_not_taken_for_one_of_ours(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_the_engine_does_not_import_modules_from_the_working_directory(
+    local_model: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secrets.py").write_text("import os\nos.abort()\n")
     monkeypatch.chdir(tmp_path)
 
-    answer = await ask(bench.model, QUESTION)
+    answer = await ask(local_model.provider, QUESTION)
 
     assert answer.usage.output_tokens == 12
 
 
-def test_an_engine_that_nobody_wants_any_more_ends_at_once(runtime: Path, weights: Weights) -> None:
-    command = [sys.executable, "-P", "-m", "junto.providers.embedded.child"]
+def test_an_engine_without_users_exits_immediately(runtime_dir: Path, weights: Weights) -> None:
+    command = [sys.executable, "-P", "-m", "junto.providers.local.llama_server"]
     for number in range(5):
-        folder = runtime / str(number)
-        folder.mkdir()
-        done = subprocess.run(
-            [*command, str(folder), str(weights.path), "512", "1"],
+        directory = runtime_dir / str(number)
+        directory.mkdir()
+        result = subprocess.run(
+            [*command, str(directory), str(weights.path), "512", "1"],
             capture_output=True,
             timeout=30,
             check=False,
         )
-        assert done.returncode == 0
+        assert result.returncode == 0
 
 
-async def test_a_schema_that_would_keep_the_engine_busy_is_refused(tmp_path: Path) -> None:
+async def test_a_schema_too_large_for_the_engine_is_refused(tmp_path: Path) -> None:
     settings = Settings.model_validate({})
-    catalog = catalog_of(settings, tmp_path)
+    catalog = build_catalog(settings, tmp_path)
     schema = {"enum": [f"value {number}" for number in range(2000)]}
-    async with counted(settings, catalog, tmp_path) as (council, _):
+    async with open_council_with_usage(settings, catalog, tmp_path) as (council, _):
         with pytest.raises(InvalidInputError, match="takes no schema of"):
             await ask(council, replace(QUESTION, model="", schema=schema))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
+from junto.domain.completions import Event, Question, TextDelta, ToolSpec
 from junto.domain.errors import (
     InvalidInputError,
     JuntoError,
@@ -15,173 +16,212 @@ from junto.domain.errors import (
     RateLimitedError,
     TimeLimitError,
 )
-from junto.domain.estimates import question_tokens
-from junto.domain.limits import Rate, Taken
-from junto.domain.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
-from junto.domain.questions import Event, Question, TextDelta, ToolSpec
-from junto.providers.pipeline.circuit import Circuit, Guarded
-from junto.providers.pipeline.limits import Capped, Limited, LocalLimiter
-from junto.providers.pipeline.retry import Alternative, Falling, Retrying, backoff
+from junto.domain.limits import RateLimit, RateReservation
+from junto.domain.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+)
+from junto.domain.token_estimates import estimate_question_tokens
+from junto.providers.middleware.circuit import Circuit, CircuitBreaker
+from junto.providers.middleware.limits import ConcurrencyLimited, InMemoryRateLimiter, RateLimited
+from junto.providers.middleware.retry import Fallback, FallbackCandidate, Retrying, compute_backoff
 from junto.providers.provider import Provider, ask
-from tests.providers.scripted import OK, QUESTION, Clock, Scripted, finished
+from tests.event_loop import yield_to_tasks
+from tests.providers.scripted_provider import (
+    OK,
+    QUESTION,
+    FakeClock,
+    ScriptedProvider,
+    build_answer_event,
+)
 
 DOWN = NetworkError("down")
 
 
-def retrying(provider: Provider, clock: Clock, retries: int = 3) -> Retrying:
-    return Retrying(provider, retries, wait=lambda attempt: 2.0**attempt, sleep=clock.sleep)
+def build_retrying(provider: Provider, clock: FakeClock, retries: int = 3) -> Retrying:
+    return Retrying(provider, retries, backoff=lambda attempt: 2.0**attempt, sleep=clock.sleep)
 
 
 @pytest.mark.feature("F187")
-async def test_a_passing_failure_is_tried_again_with_longer_and_longer_waits() -> None:
-    clock, scripted = Clock(), Scripted([(DOWN,), (TimeLimitError("slow"),), (DOWN,), OK])
+async def test_a_transient_failure_is_retried_with_growing_delays() -> None:
+    clock, scripted = (
+        FakeClock(),
+        ScriptedProvider([(DOWN,), (TimeLimitError("slow"),), (DOWN,), OK]),
+    )
 
-    answer = await ask(retrying(scripted, clock), QUESTION)
+    answer = await ask(build_retrying(scripted, clock), QUESTION)
 
     assert answer.message.text == "ok"
-    assert clock.slept == [1, 2, 4]
+    assert clock.sleeps == [1, 2, 4]
 
 
-async def test_a_provider_is_asked_only_so_often() -> None:
-    clock, scripted = Clock(), Scripted([(DOWN,)])
+async def test_retries_stop_at_their_maximum() -> None:
+    clock, scripted = FakeClock(), ScriptedProvider([(DOWN,)])
 
     with pytest.raises(NetworkError):
-        await ask(retrying(scripted, clock, retries=2), QUESTION)
+        await ask(build_retrying(scripted, clock, retries=2), QUESTION)
 
     assert len(scripted.asked) == 3
 
 
-async def test_what_will_not_pass_is_not_tried_again() -> None:
-    clock, scripted = Clock(), Scripted([(InvalidInputError("bad"),), OK])
+async def test_a_permanent_failure_is_not_retried() -> None:
+    clock, scripted = FakeClock(), ScriptedProvider([(InvalidInputError("bad"),), OK])
 
     with pytest.raises(InvalidInputError):
-        await ask(retrying(scripted, clock), QUESTION)
+        await ask(build_retrying(scripted, clock), QUESTION)
 
     assert len(scripted.asked) == 1
 
 
-async def test_nothing_is_asked_again_once_a_word_has_gone_up() -> None:
-    clock, scripted = Clock(), Scripted([(TextDelta("o"), DOWN), OK])
-    heard: list[Event] = []
+async def test_nothing_is_retried_after_the_first_event() -> None:
+    clock, scripted = FakeClock(), ScriptedProvider([(TextDelta("o"), DOWN), OK])
+    received: list[Event] = []
 
-    async def hear() -> None:
-        async for event in retrying(scripted, clock).stream(QUESTION):
-            heard.append(event)  # noqa: PERF401 - the events before the failure matter
+    async def collect() -> None:
+        async for event in build_retrying(scripted, clock).stream(QUESTION):
+            received.append(event)  # noqa: PERF401 - the events before the failure matter
 
     with pytest.raises(NetworkError):
-        await hear()
+        await collect()
 
-    assert heard == [TextDelta("o")]
+    assert received == [TextDelta("o")]
     assert len(scripted.asked) == 1
 
 
-async def test_the_provider_may_say_how_long_to_wait() -> None:
-    clock = Clock()
-    scripted = Scripted([(RateLimitedError("wait", retry_after=17),), OK])
+async def test_a_retry_waits_for_the_providers_retry_after() -> None:
+    clock = FakeClock()
+    scripted = ScriptedProvider([(RateLimitedError("wait", retry_after=17),), OK])
 
-    await ask(retrying(scripted, clock), QUESTION)
+    await ask(build_retrying(scripted, clock), QUESTION)
 
-    assert clock.slept == [17]
+    assert clock.sleeps == [17]
 
 
-async def test_nobody_waits_longer_than_a_minute() -> None:
-    clock = Clock()
-    scripted = Scripted([(RateLimitedError("wait", retry_after=3600),), OK])
+async def test_a_retry_after_above_one_minute_fails_immediately() -> None:
+    clock = FakeClock()
+    scripted = ScriptedProvider([(RateLimitedError("wait", retry_after=3600),), OK])
 
     with pytest.raises(RateLimitedError):
-        await ask(retrying(scripted, clock), QUESTION)
+        await ask(build_retrying(scripted, clock), QUESTION)
 
-    assert clock.slept == []
+    assert clock.sleeps == []
 
 
 @given(st.integers(0, 2000), st.floats(0, 1))
-def test_waits_double_up_to_a_minute_and_differ(attempt: int, chance: float) -> None:
-    longest = min(60.0, 2.0 ** min(attempt, 10))
+def test_the_backoff_doubles_up_to_a_minute_with_jitter(attempt: int, random_value: float) -> None:
+    max_delay = min(60.0, 2.0 ** min(attempt, 10))
 
-    assert longest / 2 <= backoff(min(attempt, 1000), lambda: chance) <= longest
-
-
-def choice(provider: Scripted, number: int) -> Alternative:
-    return Alternative(f"id{number}", provider, f"wire{number}")
+    assert max_delay / 2 <= compute_backoff(min(attempt, 1000), lambda: random_value) <= max_delay
 
 
-async def test_another_model_is_asked_when_the_first_cannot_answer() -> None:
-    first, second, third = Scripted([(DOWN,)]), Scripted([(DOWN,)]), Scripted([OK])
-    falling = Falling([choice(first, 1), choice(second, 2), choice(third, 3)])
+def build_candidate(provider: ScriptedProvider, number: int) -> FallbackCandidate:
+    return FallbackCandidate(f"id{number}", provider, f"wire{number}")
 
-    answer = await ask(falling, QUESTION)
+
+async def test_the_next_model_is_asked_when_one_cannot_answer() -> None:
+    first, second, third = (
+        ScriptedProvider([(DOWN,)]),
+        ScriptedProvider([(DOWN,)]),
+        ScriptedProvider([OK]),
+    )
+    fallback = Fallback(
+        [build_candidate(first, 1), build_candidate(second, 2), build_candidate(third, 3)]
+    )
+
+    answer = await ask(fallback, QUESTION)
 
     assert answer.message.text == "ok"
-    assert [s.asked[0].model for s in (first, second, third)] == ["wire1", "wire2", "wire3"]
+    assert [provider.asked[0].model for provider in (first, second, third)] == [
+        "wire1",
+        "wire2",
+        "wire3",
+    ]
 
 
 @pytest.mark.parametrize(
-    "run", [(InvalidInputError("bad"),), (TextDelta("o"), DOWN)], ids=["hopeless", "begun"]
+    "run",
+    [(InvalidInputError("bad"),), (TextDelta("o"), DOWN)],
+    ids=["invalid question", "partial answer"],
 )
-async def test_no_other_model_is_asked_for_a_bad_question_or_half_an_answer(run: Any) -> None:
-    second = Scripted([OK])
+async def test_an_invalid_question_or_a_partial_answer_has_no_fallback(run: Any) -> None:
+    second = ScriptedProvider([OK])
 
     with pytest.raises(JuntoError):
-        await ask(Falling([choice(Scripted([run]), 1), choice(second, 2)]), QUESTION)
+        await ask(
+            Fallback([build_candidate(ScriptedProvider([run]), 1), build_candidate(second, 2)]),
+            QUESTION,
+        )
 
     assert second.asked == []
 
 
-async def test_the_last_models_error_is_the_error() -> None:
-    slow = Scripted([(TimeLimitError("t"),)])
+async def test_when_every_model_fails_the_last_error_is_raised() -> None:
+    slow = ScriptedProvider([(TimeLimitError("t"),)])
 
     with pytest.raises(TimeLimitError):
-        await ask(Falling([choice(Scripted([(DOWN,)]), 1), choice(slow, 2)]), QUESTION)
+        await ask(
+            Fallback([build_candidate(ScriptedProvider([(DOWN,)]), 1), build_candidate(slow, 2)]),
+            QUESTION,
+        )
 
 
-async def test_a_provider_that_fails_and_fails_is_left_alone_and_tried_again_later() -> None:
-    clock = Clock()
-    circuit = Circuit("them", threshold=2, cooldown=30, now=clock.now)
-    scripted = Scripted([(DOWN,), (DOWN,), (DOWN,), OK])
-    guarded = Guarded(scripted, circuit)
+async def test_the_circuit_opens_after_repeated_failures_and_probes_after_the_cooldown() -> None:
+    clock = FakeClock()
+    circuit = Circuit("them", failure_threshold=2, cooldown_seconds=30, now=clock.now)
+    scripted = ScriptedProvider([(DOWN,), (DOWN,), (DOWN,), OK])
+    breaker = CircuitBreaker(scripted, circuit)
 
     for _ in range(2):
         with pytest.raises(NetworkError, match="down"):
-            await ask(guarded, QUESTION)
+            await ask(breaker, QUESTION)
     with pytest.raises(NetworkError, match=r"left alone for another 30 s") as caught:
-        await ask(guarded, QUESTION)
+        await ask(breaker, QUESTION)
     assert caught.value.retry_after == 30
     assert len(scripted.asked) == 2
 
     clock.time += 31
-    with pytest.raises(NetworkError, match="down"):  # one is let through, and fails
-        await ask(guarded, QUESTION)
+    with pytest.raises(NetworkError, match="down"):  # the probe is let through, and fails
+        await ask(breaker, QUESTION)
     with pytest.raises(NetworkError, match="left alone"):
-        await ask(guarded, QUESTION)
+        await ask(breaker, QUESTION)
 
     clock.time += 31
-    assert (await ask(guarded, QUESTION)).message.text == "ok"
-    assert (await ask(guarded, QUESTION)).message.text == "ok"
+    assert (await ask(breaker, QUESTION)).message.text == "ok"
+    assert (await ask(breaker, QUESTION)).message.text == "ok"
 
 
-async def test_a_refused_question_says_nothing_about_the_provider() -> None:
-    circuit = Circuit("them", threshold=1)
-    guarded = Guarded(Scripted([(InvalidInputError("bad"),), (ModelError("odd"),), OK]), circuit)
+async def test_rejected_questions_do_not_open_the_circuit() -> None:
+    circuit = Circuit("them", failure_threshold=1)
+    breaker = CircuitBreaker(
+        ScriptedProvider([(InvalidInputError("bad"),), (ModelError("odd"),), OK]), circuit
+    )
 
     for kind in (InvalidInputError, ModelError):
         with pytest.raises(kind):
-            await ask(guarded, QUESTION)
+            await ask(breaker, QUESTION)
 
-    assert (await ask(guarded, QUESTION)).message.text == "ok"
+    assert (await ask(breaker, QUESTION)).message.text == "ok"
 
 
 @pytest.mark.feature("F188")
-@pytest.mark.parametrize("rate", [Rate(requests=7, tokens=10_000), Rate(requests=500, tokens=77)])
-async def test_two_hundred_callers_at_once_never_exceed_the_limit(rate: Rate) -> None:
-    clock, limiter = Clock(), LocalLimiter()
-    limiter.now = clock.now
+@pytest.mark.parametrize(
+    "rate", [RateLimit(requests=7, tokens=10_000), RateLimit(requests=500, tokens=77)]
+)
+async def test_two_hundred_concurrent_calls_never_exceed_the_rate_limit(rate: RateLimit) -> None:
+    clock = FakeClock()
+    limiter = InMemoryRateLimiter(now=clock.now)
     admitted: list[float] = []
-    limited = Limited(
-        _Noting(admitted, clock),
+    limited = RateLimited(
+        _TimestampingProvider(admitted, clock),
         limiter,
         "m",
         rate,
-        patience=10_000,
+        max_wait_seconds=10_000,
         now=clock.now,
         sleep=clock.sleep,
     )
@@ -189,71 +229,73 @@ async def test_two_hundred_callers_at_once_never_exceed_the_limit(rate: Rate) ->
     await asyncio.gather(*(ask(limited, QUESTION) for _ in range(200)))
 
     assert len(admitted) == 200
-    per_call = question_tokens(QUESTION)
-    most = min(rate.requests, rate.tokens // per_call)
+    tokens_per_call = estimate_question_tokens(QUESTION)
+    max_calls = min(rate.requests, rate.tokens // tokens_per_call)
     for start in admitted:
-        assert sum(start <= at < start + 60 for at in admitted) <= most
+        assert sum(start <= at < start + 60 for at in admitted) <= max_calls
 
 
-class _Noting(Provider):
-    """Notes when it is asked, and answers with as many tokens as were estimated."""
+class _TimestampingProvider(Provider):
+    """Records when it is called, and answers with as many tokens as were estimated."""
 
-    def __init__(self, admitted: list[float], clock: Clock) -> None:
+    def __init__(self, admitted: list[float], clock: FakeClock) -> None:
         self.admitted, self.clock = admitted, clock
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         self.admitted.append(self.clock.time)
-        half = question_tokens(question) / 2
-        yield finished(tokens=-int(-half // 1))
+        half = estimate_question_tokens(question) / 2
+        yield build_answer_event(tokens=-int(-half // 1))
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(1, 60)), min_size=1, max_size=60),
     st.integers(1, 10),
 )
-def test_no_minute_ever_holds_more_than_the_limit(calls: list[tuple[int, int]], most: int) -> None:
-    clock = Clock()
-    limiter = LocalLimiter(now=clock.now)
-    rate = Rate(requests=most, tokens=100)
+def test_no_minute_ever_exceeds_the_rate_limit(
+    calls: list[tuple[int, int]], max_requests: int
+) -> None:
+    clock = FakeClock()
+    limiter = InMemoryRateLimiter(now=clock.now)
+    rate = RateLimit(requests=max_requests, tokens=100)
     admitted: list[tuple[float, int]] = []
 
-    async def play() -> None:
+    async def run_calls() -> None:
         for pause, tokens in calls:
             clock.time += pause
-            taken = await limiter.take("k", tokens, rate)
-            if isinstance(taken, Taken):
+            outcome = await limiter.acquire("k", tokens, rate)
+            if isinstance(outcome, RateReservation):
                 admitted.append((clock.time, tokens))
             else:
-                clock.time += taken
-                again = await limiter.take("k", tokens, rate)
-                assert isinstance(again, Taken), "the wait that was promised is enough"
+                clock.time += outcome
+                retried = await limiter.acquire("k", tokens, rate)
+                assert isinstance(retried, RateReservation), "the returned wait must be long enough"
                 admitted.append((clock.time, tokens))
 
-    asyncio.run(play())
+    asyncio.run(run_calls())
 
     for at, _ in admitted:
         window = [tokens for when, tokens in admitted if at - 60 < when <= at]
-        assert len(window) <= most
+        assert len(window) <= max_requests
         assert sum(window) <= 100
 
 
-async def test_a_question_larger_than_the_limit_is_an_error_and_not_a_wait() -> None:
-    limited = Limited(Scripted([OK]), LocalLimiter(), "m", Rate(tokens=5))
+async def test_a_question_larger_than_the_rate_limit_fails_instead_of_waiting() -> None:
+    limited = RateLimited(ScriptedProvider([OK]), InMemoryRateLimiter(), "m", RateLimit(tokens=5))
 
     with pytest.raises(InvalidInputError, match="Send less"):
         await ask(limited, QUESTION)
 
 
 @pytest.mark.feature("F175")
-async def test_whoever_would_wait_too_long_is_told_when_to_come_back() -> None:
-    clock = Clock()
-    limited = Limited(
-        Scripted([OK]),
-        LocalLimiter(now=clock.now),
+async def test_a_call_that_would_wait_too_long_fails_with_retry_after() -> None:
+    clock = FakeClock()
+    limited = RateLimited(
+        ScriptedProvider([OK]),
+        InMemoryRateLimiter(now=clock.now),
         "m",
-        Rate(requests=1),
-        patience=30,
+        RateLimit(requests=1),
+        max_wait_seconds=30,
         now=clock.now,
         sleep=clock.sleep,
     )
@@ -264,61 +306,61 @@ async def test_whoever_would_wait_too_long_is_told_when_to_come_back() -> None:
         await ask(limited, QUESTION)
 
     assert caught.value.retry_after == 55
-    assert clock.slept == []
+    assert clock.sleeps == []
 
 
-async def test_tokens_that_were_not_used_are_given_back() -> None:
-    clock = Clock()
-    limiter, rate = LocalLimiter(now=clock.now), Rate(tokens=100)
-    taken = await limiter.take("m", 90, rate)
-    assert isinstance(taken, Taken)
-    assert await limiter.take("m", 20, rate) == 60
+async def test_unused_tokens_are_released() -> None:
+    clock = FakeClock()
+    limiter, rate = InMemoryRateLimiter(now=clock.now), RateLimit(tokens=100)
+    reservation = await limiter.acquire("m", 90, rate)
+    assert isinstance(reservation, RateReservation)
+    assert await limiter.acquire("m", 20, rate) == 60
 
-    await limiter.settle(taken, 10)
+    await limiter.settle(reservation, 10)
 
-    assert isinstance(await limiter.take("m", 20, rate), Taken)
-    await limiter.settle(Taken("other", "1"), 1)  # long gone, and nobody minds
+    assert isinstance(await limiter.acquire("m", 20, rate), RateReservation)
+    await limiter.settle(RateReservation("other", "1"), 1)  # an unknown reservation is ignored
 
 
-def test_every_part_of_a_question_is_estimated() -> None:
-    parts = Message.user(
+def test_the_token_estimate_covers_every_part_of_a_question() -> None:
+    message = Message.user(
         "x" * 400,
-        Image("image/png", b""),
-        Document("application/pdf", b"x" * 2000),
-        Thinking("x" * 40),
+        ImagePart("image/png", b""),
+        DocumentPart("application/pdf", b"x" * 2000),
+        ThinkingPart("x" * 40),
         ToolCall("c", "name", {"a": 1}),
-        ToolResult("c", (Text("x" * 40),)),
+        ToolResult("c", (TextPart("x" * 40),)),
     )
     question = Question(
         model="m",
-        messages=(parts,),
+        messages=(message,),
         system="x" * 400,
         tools=(ToolSpec("t", "x" * 400, {}),),
         max_tokens=10,
     )
 
-    assert 1800 < question_tokens(question) < 2000
+    assert 1800 < estimate_question_tokens(question) < 2000
 
 
-async def test_only_so_many_calls_run_at_once() -> None:
-    running, most = 0, 0
+async def test_the_number_of_concurrent_calls_is_limited() -> None:
+    active, max_active = 0, 0
 
-    class Counting(Provider):
+    class CountingProvider(Provider):
         @override
         async def stream(self, question: Question) -> AsyncGenerator[Event]:
-            nonlocal running, most
-            running += 1
-            most = max(most, running)
-            await asyncio.sleep(0)
-            running -= 1
-            yield finished()
+            nonlocal active, max_active
+            active += 1
+            max_active = max(max_active, active)
+            await yield_to_tasks()
+            active -= 1
+            yield build_answer_event()
 
-    capped = Capped(Counting(), asyncio.Semaphore(3))
-    await asyncio.gather(*(ask(capped, QUESTION) for _ in range(20)))
+    limited = ConcurrencyLimited(CountingProvider(), asyncio.Semaphore(3))
+    await asyncio.gather(*(ask(limited, QUESTION) for _ in range(20)))
 
-    assert most == 3
+    assert max_active == 3
 
 
-async def test_a_model_that_says_nothing_at_all_is_an_error() -> None:
+async def test_a_model_that_sends_no_events_is_an_error() -> None:
     with pytest.raises(ModelError, match="said nothing"):
-        await ask(Scripted([()]), QUESTION)
+        await ask(ScriptedProvider([()]), QUESTION)

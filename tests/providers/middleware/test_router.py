@@ -1,4 +1,4 @@
-"""Every model behind one door, over real sockets, with all wrappers in their order."""
+"""The council over real sockets: every model behind one provider, with all middleware in order."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from junto.app.models import catalog_of
+from junto.app.models import build_catalog
+from junto.domain.completions import AnswerEvent, Question, StatusEvent, TextDelta, ToolSpec
 from junto.domain.errors import (
     BudgetExceededError,
     InvalidInputError,
@@ -22,68 +23,79 @@ from junto.domain.errors import (
     NotFoundError,
     RateLimitedError,
 )
-from junto.domain.messages import Document, Image, Message, ToolResult
-from junto.domain.questions import Finished, Question, TextDelta, ToolSpec, Waiting
+from junto.domain.messages import DocumentPart, ImagePart, Message, ToolResult
 from junto.providers.provider import Provider, ask
-from junto.settings.tree import Settings
+from junto.settings.schema import Settings
 from junto.telemetry.metrics import Metrics
-from tests.providers.councils import counted
-from tests.upstream import Reply, Upstream, anthropic_events, openai_events
+from tests.event_loop import yield_to_tasks
+from tests.providers.council_factory import open_council_with_usage
+from tests.scripted_model_server import (
+    ScriptedModelServer,
+    ScriptedReply,
+    anthropic_events,
+    openai_events,
+)
 
-OVERLOADED = Reply(
+OVERLOADED = ScriptedReply(
     status=529,
     body={"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
     headers={"retry-after": "0"},
 )
 
 
-def question(model: str = "a", text: str = "Hi", **more: Any) -> Question:
-    return Question(model=model, messages=(Message.user(text),), max_tokens=10, **more)
+def build_question(model: str = "a", text: str = "Hi", **fields: Any) -> Question:
+    return Question(model=model, messages=(Message.user(text),), max_tokens=10, **fields)
 
 
 @dataclass
-class House:
+class CouncilSetup:
     council: Provider
     metrics: Metrics
-    first: Upstream
-    second: Upstream
+    first: ScriptedModelServer
+    second: ScriptedModelServer
 
-    def count(self, line: str) -> float:
-        found = [
-            float(text.rpartition(" ")[2])
-            for text in self.metrics.exposition().decode().splitlines()
-            if text.startswith(line)
+    def sum_samples(self, prefix: str) -> float:
+        samples = [
+            float(line.rpartition(" ")[2])
+            for line in self.metrics.render_exposition().decode().splitlines()
+            if line.startswith(prefix)
         ]
-        return sum(found)
+        return sum(samples)
 
 
 @contextlib.asynccontextmanager
-async def house(folder: Path, **settings: Any) -> AsyncIterator[House]:
-    """Open two models, `a` at one server in Anthropic's dialect and `b` at another in OpenAI's."""
-    async with Upstream.started() as first, Upstream.started() as second:
+async def open_council_setup(state_dir: Path, **overrides: Any) -> AsyncIterator[CouncilSetup]:
+    """Open a council of two models: `a` on an Anthropic server and `b` on an OpenAI one."""
+    async with ScriptedModelServer.start() as first, ScriptedModelServer.start() as second:
         price = {"input": 1_000_000, "output": 1_000_000}  # a dollar a token
         a = {"id": "a", "provider": "anthropic", "baseUrl": first.url, "apiKey": "k-a"}
         b = {"id": "b", "baseUrl": f"{second.url}/v1", "apiKey": "k-b", "modelName": "bee"}
-        entries = [a | {"price": price} | settings.pop("a", {}), b | settings.pop("b", {})]
-        tree = Settings.model_validate(
-            {"models": entries, "limits": {"wait": 0}, "answers": {"max_retries": 1}} | settings
+        entries = [a | {"price": price} | overrides.pop("a", {}), b | overrides.pop("b", {})]
+        settings = Settings.model_validate(
+            {"models": entries, "limits": {"wait": 0}, "answers": {"max_retries": 1}} | overrides
         )
-        catalog = catalog_of(tree, folder)
-        async with counted(tree, catalog, folder) as (council, counting):
-            yield House(council, counting.metrics, first, second)
+        catalog = build_catalog(settings, state_dir)
+        async with open_council_with_usage(settings, catalog, state_dir) as (
+            council,
+            usage_tracker,
+        ):
+            yield CouncilSetup(council, usage_tracker.metrics, first, second)
 
 
 @pytest.mark.feature("F080", "F081")
 async def test_each_model_is_asked_at_its_own_address_with_its_own_key(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
-        home.first.will(Reply(anthropic_events("from a")))
-        home.second.will(Reply(openai_events("from b")))
+    async with open_council_setup(tmp_path) as setup:
+        setup.first.enqueue(ScriptedReply(anthropic_events("from a")))
+        setup.second.enqueue(ScriptedReply(openai_events("from b")))
 
-        a, b = await ask(home.council, question("a")), await ask(home.council, question("b"))
+        a, b = (
+            await ask(setup.council, build_question("a")),
+            await ask(setup.council, build_question("b")),
+        )
 
         assert (a.message.text, a.model) == ("from a", "a")
         assert (b.message.text, b.model) == ("from b", "b")
-        [to_a], [to_b] = home.first.requests, home.second.requests
+        [to_a], [to_b] = setup.first.requests, setup.second.requests
         assert (to_a.path, to_a.headers["x-api-key"]) == ("/v1/messages", "k-a")
         assert to_a.headers["anthropic-version"] == "2023-06-01"
         assert (to_b.path, to_b.body["model"]) == ("/v1/chat/completions", "bee")
@@ -91,125 +103,131 @@ async def test_each_model_is_asked_at_its_own_address_with_its_own_key(tmp_path:
         assert to_b.body["max_tokens"] == 10
 
 
-async def test_no_model_named_is_the_default_and_an_unknown_one_is_an_error(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
-        home.first.will(Reply(anthropic_events("ok")))
+async def test_an_empty_model_name_is_the_default_and_an_unknown_one_is_an_error(
+    tmp_path: Path,
+) -> None:
+    async with open_council_setup(tmp_path) as setup:
+        setup.first.enqueue(ScriptedReply(anthropic_events("ok")))
 
-        assert (await ask(home.council, question(""))).model == "a"
+        assert (await ask(setup.council, build_question(""))).model == "a"
         with pytest.raises(NotFoundError):
-            await ask(home.council, question("zzz"))
+            await ask(setup.council, build_question("zzz"))
 
 
 @pytest.mark.feature("F186", "F187", "F189")
-async def test_each_try_is_counted_and_the_waiting_is_told(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
-        home.first.will(OVERLOADED, Reply(anthropic_events("ok")))
+async def test_each_attempt_is_counted_and_the_retry_is_reported(tmp_path: Path) -> None:
+    async with open_council_setup(tmp_path) as setup:
+        setup.first.enqueue(OVERLOADED, ScriptedReply(anthropic_events("ok")))
 
-        events = [event async for event in home.council.stream(question())]
+        events = [event async for event in setup.council.stream(build_question())]
 
-        assert isinstance(events[0], Waiting)
+        assert isinstance(events[0], StatusEvent)
         assert "again" in events[0].reason
-        assert isinstance(events[-1], Finished)
-        assert home.count('claude_requests_total{model="a",provider="anthropic"}') == 1
-        assert home.count("claude_errors_total") == 1
-        assert home.count("claude_tokens_input_total") == 10
-        assert home.count("claude_tokens_output_total") == 5
-        assert home.count("claude_request_latency_seconds_count") == 1
+        assert isinstance(events[-1], AnswerEvent)
+        assert setup.sum_samples('claude_requests_total{model="a",provider="anthropic"}') == 1
+        assert setup.sum_samples("claude_errors_total") == 1
+        assert setup.sum_samples("claude_tokens_input_total") == 10
+        assert setup.sum_samples("claude_tokens_output_total") == 5
+        assert setup.sum_samples("claude_request_latency_seconds_count") == 1
 
 
-async def test_another_model_answers_when_one_cannot_and_signs_with_its_own_name(
+async def test_a_fallback_answer_names_the_model_that_gave_it(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path, a={"fallback": ["b"]}) as home:
-        home.first.will(OVERLOADED)
-        home.second.will(Reply(openai_events("from b")))
+    async with open_council_setup(tmp_path, a={"fallback": ["b"]}) as setup:
+        setup.first.enqueue(OVERLOADED)
+        setup.second.enqueue(ScriptedReply(openai_events("from b")))
 
-        answer = await ask(home.council, question("a"))
+        answer = await ask(setup.council, build_question("a"))
 
         assert (answer.model, answer.message.text) == ("b", "from b")
-        assert len(home.first.requests) == 2
+        assert len(setup.first.requests) == 2
 
 
-async def test_a_provider_that_is_left_alone_does_not_hold_up_the_next(tmp_path: Path) -> None:
-    async with house(
+async def test_an_open_circuit_does_not_delay_the_fallback(tmp_path: Path) -> None:
+    async with open_council_setup(
         tmp_path, answers={"max_retries": 0, "fallback": ["b"]}, limits={"failures": 2}
-    ) as home:
-        home.first.will(OVERLOADED)
-        home.second.will(Reply(openai_events("from b")))
+    ) as setup:
+        setup.first.enqueue(OVERLOADED)
+        setup.second.enqueue(ScriptedReply(openai_events("from b")))
 
         for _ in range(5):
-            assert (await ask(home.council, question("a"))).model == "b"
+            assert (await ask(setup.council, build_question("a"))).model == "b"
 
-        assert len(home.first.requests) == 2
+        assert len(setup.first.requests) == 2
 
 
 @pytest.mark.feature("F188")
-async def test_a_limit_holds_for_one_model_and_counts_every_try(tmp_path: Path) -> None:
-    async with house(tmp_path, a={"requestsPerMinute": 2}) as home:
-        home.first.will(OVERLOADED, Reply(anthropic_events("ok")))
-        home.second.will(Reply(openai_events("ok")))
-        await ask(home.council, question("a"))  # two tries, two places
+async def test_a_rate_limit_is_per_model_and_counts_every_attempt(tmp_path: Path) -> None:
+    async with open_council_setup(tmp_path, a={"requestsPerMinute": 2}) as setup:
+        setup.first.enqueue(OVERLOADED, ScriptedReply(anthropic_events("ok")))
+        setup.second.enqueue(ScriptedReply(openai_events("ok")))
+        await ask(setup.council, build_question("a"))  # two attempts, which use up the limit
 
-        with pytest.raises(RateLimitedError) as refused:
-            await ask(home.council, question("a"))
+        with pytest.raises(RateLimitedError) as caught:
+            await ask(setup.council, build_question("a"))
 
-        assert refused.value.retry_after
-        assert (await ask(home.council, question("b"))).model == "b"
+        assert caught.value.retry_after
+        assert (await ask(setup.council, build_question("b"))).model == "b"
 
 
-async def test_money_is_set_aside_before_and_an_unknown_price_is_refused(tmp_path: Path) -> None:
-    async with house(tmp_path, budget={"limit": 40}) as home:
-        home.first.will(Reply(anthropic_events("ok")))
+async def test_the_budget_is_checked_before_a_call_and_an_unknown_price_is_refused(
+    tmp_path: Path,
+) -> None:
+    async with open_council_setup(tmp_path, budget={"limit": 40}) as setup:
+        setup.first.enqueue(ScriptedReply(anthropic_events("ok")))
 
-        await ask(home.council, question("a"))  # 15 dollars, by what was used
-        await ask(home.council, question("a"))
+        await ask(setup.council, build_question("a"))  # 15 dollars by actual usage
+        await ask(setup.council, build_question("a"))
         with pytest.raises(BudgetExceededError, match="has 10"):
-            await ask(home.council, question("a"))
+            await ask(setup.council, build_question("a"))
         with pytest.raises(BudgetExceededError, match="price of b is not known"):
-            await ask(home.council, question("b"))
+            await ask(setup.council, build_question("b"))
 
-        assert (len(home.first.requests), len(home.second.requests)) == (2, 0)
+        assert (len(setup.first.requests), len(setup.second.requests)) == (2, 0)
 
 
-async def test_a_cached_answer_costs_nothing_and_needs_no_room(tmp_path: Path) -> None:
-    async with house(
+async def test_a_cached_answer_uses_no_budget_and_no_rate_limit(tmp_path: Path) -> None:
+    async with open_council_setup(
         tmp_path, cache={"enabled": True}, budget={"limit": 25}, a={"requestsPerMinute": 1}
-    ) as home:
-        home.first.will(Reply(anthropic_events("ok")))
+    ) as setup:
+        setup.first.enqueue(ScriptedReply(anthropic_events("ok")))
 
-        answers = await asyncio.gather(*(ask(home.council, question("a")) for _ in range(50)))
-        answers.append(await ask(home.council, question("a")))
+        answers = await asyncio.gather(
+            *(ask(setup.council, build_question("a")) for _ in range(50))
+        )
+        answers.append(await ask(setup.council, build_question("a")))
 
         assert {answer.message.text for answer in answers} == {"ok"}
-        assert len(home.first.requests) == 1
+        assert len(setup.first.requests) == 1
 
 
 @pytest.mark.parametrize(
-    ("asked", "missing"),
+    ("question", "missing"),
     [
-        (question("b", tools=(ToolSpec("t", "d", {}),)), "tools"),
-        (Question(model="b", messages=(Message.user(Image("image/png", b"")),)), "images"),
-        (Question(model="b", messages=(Message.user(Document("a/b", b"")),)), "documents"),
+        (build_question("b", tools=(ToolSpec("t", "d", {}),)), "tools"),
+        (Question(model="b", messages=(Message.user(ImagePart("image/png", b"")),)), "images"),
+        (Question(model="b", messages=(Message.user(DocumentPart("a/b", b"")),)), "documents"),
         (
             Question(
                 model="b",
-                messages=(Message.user(ToolResult("1", (Image("image/png", b""),))),),
+                messages=(Message.user(ToolResult("1", (ImagePart("image/png", b""),))),),
             ),
             "images",
         ),
     ],
 )
-async def test_what_a_model_cannot_take_is_refused_before_it_is_asked(
-    tmp_path: Path, asked: Question, missing: str
+async def test_unsupported_input_is_refused_before_the_model_is_asked(
+    tmp_path: Path, question: Question, missing: str
 ) -> None:
-    cannot = {"images": False, "documents": False, "tools": False}
-    async with house(tmp_path, b={"capabilities": cannot}) as home:
-        home.second.will(Reply(openai_events("ok")))
+    unsupported = {"images": False, "documents": False, "tools": False}
+    async with open_council_setup(tmp_path, b={"capabilities": unsupported}) as setup:
+        setup.second.enqueue(ScriptedReply(openai_events("ok")))
 
         with pytest.raises(InvalidInputError, match=f"b takes no {missing}"):
-            await ask(home.council, asked)
+            await ask(setup.council, question)
 
-        assert home.second.requests == []
+        assert setup.second.requests == []
 
 
 @pytest.mark.parametrize(
@@ -222,13 +240,13 @@ async def test_what_a_model_cannot_take_is_refused_before_it_is_asked(
 async def test_azure_has_its_own_header_and_keeps_its_query(
     tmp_path: Path, base: str, path: str
 ) -> None:
-    async with Upstream.started() as azure:
-        azure.will(Reply(openai_events("ok")))
+    async with ScriptedModelServer.start() as azure:
+        azure.enqueue(ScriptedReply(openai_events("ok")))
         entry = {"id": "m", "provider": "azure", "baseUrl": azure.url + base, "apiKey": "k"}
-        tree = Settings.model_validate({"models": [entry]})
-        catalog = catalog_of(tree, tmp_path)
-        async with counted(tree, catalog, tmp_path) as (council, _):
-            await ask(council, question("m"))
+        settings = Settings.model_validate({"models": [entry]})
+        catalog = build_catalog(settings, tmp_path)
+        async with open_council_with_usage(settings, catalog, tmp_path) as (council, _):
+            await ask(council, build_question("m"))
 
     [request] = azure.requests
     assert (request.path, request.headers["api-key"]) == (path, "k")
@@ -236,36 +254,38 @@ async def test_azure_has_its_own_header_and_keeps_its_query(
 
 
 async def test_errors_never_show_a_key_or_an_address(tmp_path: Path) -> None:
-    async with house(tmp_path, answers={"max_retries": 0}) as home:
-        refusal = {"error": {"message": "no"}}
+    async with open_council_setup(tmp_path, answers={"max_retries": 0}) as setup:
+        error_body = {"error": {"message": "no"}}
         for status in (400, 401, 403, 404, 429, 500, 529):
-            home.first._script.clear()
-            home.first.will(Reply(status=status, body=refusal))
-            with pytest.raises(JuntoError) as failed:
-                await ask(home.council, question("a"))
-            assert failed.value.code
-            assert "k-a" not in failed.value.message
-            assert "127.0.0.1" not in failed.value.message
+            setup.first._script.clear()
+            setup.first.enqueue(ScriptedReply(status=status, body=error_body))
+            with pytest.raises(JuntoError) as caught:
+                await ask(setup.council, build_question("a"))
+            assert caught.value.code
+            assert "k-a" not in caught.value.message
+            assert "127.0.0.1" not in caught.value.message
 
 
-async def test_redis_keeps_count_for_two_councils(tmp_path: Path, redis_socket: Path) -> None:
+async def test_two_councils_share_a_rate_limit_through_redis(
+    tmp_path: Path, redis_socket: Path
+) -> None:
     shared = {"redis": {"url": f"unix://{redis_socket}"}, "a": {"requestsPerMinute": 2}}
     async with (
-        house(tmp_path, **dict(shared)) as one,
-        house(tmp_path, **dict(shared), cache={"enabled": True}) as two,
+        open_council_setup(tmp_path, **dict(shared)) as one,
+        open_council_setup(tmp_path, **dict(shared), cache={"enabled": True}) as two,
     ):
-        one.first.will(Reply(anthropic_events("ok")))
-        two.first.will(Reply(anthropic_events("ok")))
+        one.first.enqueue(ScriptedReply(anthropic_events("ok")))
+        two.first.enqueue(ScriptedReply(anthropic_events("ok")))
 
-        await ask(one.council, question("a"))
-        await ask(two.council, question("a"))
-        await ask(two.council, question("a"))  # from the cache
+        await ask(one.council, build_question("a"))
+        await ask(two.council, build_question("a"))
+        await ask(two.council, build_question("a"))  # from the cache
 
         with pytest.raises(RateLimitedError):
-            await ask(one.council, question("a"))
+            await ask(one.council, build_question("a"))
 
 
-def memory() -> int:
+def read_resident_kib() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1])
@@ -273,8 +293,8 @@ def memory() -> int:
 
 
 @contextlib.asynccontextmanager
-async def echo() -> AsyncIterator[str]:
-    """Serve a model that gives back what it was asked, word by word."""
+async def echo_model_server() -> AsyncIterator[str]:
+    """Serve a model that echoes the question word by word, and yield its base URL."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
@@ -283,7 +303,7 @@ async def echo() -> AsyncIterator[str]:
         words = body["messages"][0]["content"][0]["text"].split(" ")
         for event in anthropic_events(*words):
             await response.write(f"data: {json.dumps(event)}\n\n".encode())
-            await asyncio.sleep(0)
+            await yield_to_tasks()
         return response
 
     app = web.Application()
@@ -297,65 +317,74 @@ async def echo() -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-async def test_five_hundred_streams_at_once_are_not_mixed_up_and_leave_no_memory_behind(
+async def test_five_hundred_concurrent_streams_stay_separate_and_leak_no_memory(
     tmp_path: Path,
 ) -> None:
-    async with echo() as url:
+    async with echo_model_server() as url:
         entry = {"id": "a", "provider": "anthropic", "baseUrl": url}
         limits = {"concurrent": 500, "requests_per_minute": 10**6, "tokens_per_minute": 10**9}
-        tree = Settings.model_validate({"models": [entry], "limits": limits})
-        catalog = catalog_of(tree, tmp_path)
-        async with counted(tree, catalog, tmp_path) as (council, _):
+        settings = Settings.model_validate({"models": [entry], "limits": limits})
+        catalog = build_catalog(settings, tmp_path)
+        async with open_council_with_usage(settings, catalog, tmp_path) as (council, _):
 
-            async def one(number: int) -> str:
+            async def stream_words(number: int) -> str:
                 words = " ".join(f"{number}.{step}" for step in range(20))
-                events = council.stream(question("a", words))
-                heard = [event.text async for event in events if isinstance(event, TextDelta)]
-                assert " ".join(heard) == words
+                events = council.stream(build_question("a", words))
+                received = [event.text async for event in events if isinstance(event, TextDelta)]
+                assert " ".join(received) == words
                 return words
 
-            async def round_() -> int:
-                done = await asyncio.gather(*(one(number) for number in range(500)))
-                assert len(set(done)) == 500
+            async def run_round() -> int:
+                answers = await asyncio.gather(*(stream_words(number) for number in range(500)))
+                assert len(set(answers)) == 500
                 gc.collect()
-                return memory()
+                return read_resident_kib()
 
-            before = await round_()  # what the first five hundred need stays in the pools
-            after = [await round_() for _ in range(3)][-1]
+            before = await run_round()  # the first round fills the pools, which keep their memory
+            after = [await run_round() for _ in range(3)][-1]
             assert after <= before * 1.1
 
 
-async def test_a_network_that_fails_at_once_says_so(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_a_network_error(tmp_path: Path) -> None:
     entry = {"id": "a", "provider": "anthropic", "baseUrl": "http://127.0.0.1:9"}
-    tree = Settings.model_validate({"models": [entry], "answers": {"max_retries": 0}})
-    catalog = catalog_of(tree, tmp_path)
-    async with counted(tree, catalog, tmp_path) as (council, _):
+    settings = Settings.model_validate({"models": [entry], "answers": {"max_retries": 0}})
+    catalog = build_catalog(settings, tmp_path)
+    async with open_council_with_usage(settings, catalog, tmp_path) as (council, _):
         with pytest.raises(NetworkError, match="could not be reached"):
-            await ask(council, question("a"))
+            await ask(council, build_question("a"))
 
 
-async def test_one_dead_server_does_not_shut_out_another_of_the_same_name(tmp_path: Path) -> None:
+async def test_an_unreachable_server_does_not_block_another_of_the_same_provider(
+    tmp_path: Path,
+) -> None:
     dead = {"id": "dead", "baseUrl": "http://127.0.0.1:9/v1"}
-    async with Upstream.started() as alive:
-        alive.will(Reply(openai_events("ok")))
+    async with ScriptedModelServer.start() as alive:
+        alive.enqueue(ScriptedReply(openai_events("ok")))
         entries = [dead, {"id": "alive", "baseUrl": f"{alive.url}/v1"}]
         answers = {"max_retries": 0}
-        tree = Settings.model_validate({"models": entries, "answers": answers})
-        async with counted(tree, catalog_of(tree, tmp_path), tmp_path) as (council, _):
+        settings = Settings.model_validate({"models": entries, "answers": answers})
+        async with open_council_with_usage(
+            settings, build_catalog(settings, tmp_path), tmp_path
+        ) as (
+            council,
+            _,
+        ):
             for _ in range(6):
                 with pytest.raises(NetworkError):
-                    await ask(council, question("dead"))
+                    await ask(council, build_question("dead"))
 
-            assert (await ask(council, question("alive"))).message.text == "ok"
+            assert (await ask(council, build_question("alive"))).message.text == "ok"
 
 
-async def test_a_fallback_that_does_not_exist_harms_nobody(tmp_path: Path) -> None:
-    async with house(tmp_path, a={"fallback": ["gone", "b"]}, answers={"fallback": ["gone"]}) as it:
-        it.first.will(Reply(anthropic_events("ok")))
-        it.second.will(Reply(openai_events("ok")))
+async def test_an_unknown_fallback_model_is_ignored(tmp_path: Path) -> None:
+    async with open_council_setup(
+        tmp_path, a={"fallback": ["gone", "b"]}, answers={"fallback": ["gone"]}
+    ) as setup:
+        setup.first.enqueue(ScriptedReply(anthropic_events("ok")))
+        setup.second.enqueue(ScriptedReply(openai_events("ok")))
 
-        assert (await ask(it.council, question("a"))).model == "a"
-        assert (await ask(it.council, question("b"))).model == "b"
+        assert (await ask(setup.council, build_question("a"))).model == "a"
+        assert (await ask(setup.council, build_question("b"))).model == "b"
 
 
 @pytest.mark.parametrize(
@@ -367,60 +396,65 @@ async def test_a_fallback_that_does_not_exist_harms_nobody(tmp_path: Path) -> No
         {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": [1]},
     ],
 )
-async def test_an_answer_that_makes_no_sense_is_the_models_error(
-    tmp_path: Path, event: dict[str, Any]
-) -> None:
-    async with house(tmp_path, answers={"max_retries": 0}) as it:
-        it.second.will(Reply([event]))
+async def test_a_malformed_answer_is_a_model_error(tmp_path: Path, event: dict[str, Any]) -> None:
+    async with open_council_setup(tmp_path, answers={"max_retries": 0}) as setup:
+        setup.second.enqueue(ScriptedReply([event]))
 
         with pytest.raises(ModelError, match="makes no sense"):
-            await ask(it.council, question("b"))
+            await ask(setup.council, build_question("b"))
 
 
-async def test_an_event_without_its_beginning_is_the_models_error(tmp_path: Path) -> None:
-    async with house(tmp_path, answers={"max_retries": 0}) as it:
-        it.first.will(Reply([{"type": "content_block_delta", "index": 3, "delta": {}}]))
+async def test_a_delta_without_its_block_start_is_a_model_error(tmp_path: Path) -> None:
+    async with open_council_setup(tmp_path, answers={"max_retries": 0}) as setup:
+        setup.first.enqueue(
+            ScriptedReply([{"type": "content_block_delta", "index": 3, "delta": {}}])
+        )
 
         with pytest.raises(ModelError, match="makes no sense"):
-            await ask(it.council, question("a"))
+            await ask(setup.council, build_question("a"))
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "question",
     [
-        question("b", "half \ud800 a character"),
-        question("b", seed=2**70),
+        build_question("b", "half \ud800 a character"),
+        build_question("b", seed=2**70),
     ],
 )
-async def test_what_no_json_can_hold_is_refused(tmp_path: Path, odd: Question) -> None:
-    async with house(tmp_path) as it:
-        it.second.will(Reply(openai_events("ok")))
+async def test_a_question_that_json_cannot_represent_is_refused(
+    tmp_path: Path, question: Question
+) -> None:
+    async with open_council_setup(tmp_path) as setup:
+        setup.second.enqueue(ScriptedReply(openai_events("ok")))
 
         with pytest.raises(InvalidInputError, match="cannot be sent as JSON"):
-            await ask(it.council, odd)
+            await ask(setup.council, question)
 
 
-async def test_a_refusal_in_many_pieces_is_read_whole(tmp_path: Path) -> None:
-    async with house(tmp_path, answers={"max_retries": 0}) as it:
-        long = {"error": {"message": "the reason", "padding": "x" * 60_000}}
-        it.second.will(Reply(status=400, body=long))
+async def test_a_long_error_body_is_read_completely(tmp_path: Path) -> None:
+    async with open_council_setup(tmp_path, answers={"max_retries": 0}) as setup:
+        error_body = {"error": {"message": "the reason", "padding": "x" * 60_000}}
+        setup.second.enqueue(ScriptedReply(status=400, body=error_body))
 
         with pytest.raises(InvalidInputError, match="the reason"):
-            await ask(it.council, question("b"))
+            await ask(setup.council, build_question("b"))
 
 
-async def test_the_same_name_at_another_address_is_not_answered_from_the_cache(
+async def test_the_cache_separates_models_of_the_same_name_at_different_addresses(
     tmp_path: Path, redis_socket: Path
 ) -> None:
     shared: dict[str, Any] = {
         "redis": {"url": f"unix://{redis_socket}"},
         "cache": {"enabled": True},
     }
-    async with house(tmp_path, **dict(shared)) as one, house(tmp_path, **dict(shared)) as two:
-        one.first.will(Reply(anthropic_events("from one")))
-        two.first.will(Reply(anthropic_events("from two")))
+    async with (
+        open_council_setup(tmp_path, **dict(shared)) as one,
+        open_council_setup(tmp_path, **dict(shared)) as two,
+    ):
+        one.first.enqueue(ScriptedReply(anthropic_events("from one")))
+        two.first.enqueue(ScriptedReply(anthropic_events("from two")))
 
-        first = await ask(one.council, question("a", "shared?"))
-        second = await ask(two.council, question("a", "shared?"))
+        first = await ask(one.council, build_question("a", "shared?"))
+        second = await ask(two.council, build_question("a", "shared?"))
 
     assert (first.message.text, second.message.text) == ("from one", "from two")

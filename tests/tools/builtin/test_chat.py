@@ -1,4 +1,4 @@
-"""The tools that talk and remember, through the protocol, with a model on loopback."""
+"""The chat and conversation tools over MCP, with a fake model server."""
 
 import base64
 import contextlib
@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from tests.clients import StdioClient, child, junto, request, with_files
-from tests.server_upstream import ServedUpstream, served_upstream
+from tests.clients import StdioClient, environment_with_roots, junto_command, request, stdio_server
+from tests.fake_model_server import FakeModelServer, fake_model_server
 
 PNG = b"\x89PNG\r\n\x1a\n"
-Calling = Callable[..., dict[str, Any]]
+CallTool = Callable[..., dict[str, Any]]
 
 
-def environment(home: Path, upstream: ServedUpstream, **more: str) -> dict[str, str]:
+def environment(home: Path, upstream: FakeModelServer, **more: str) -> dict[str, str]:
     price = {"input": 3, "output": 15}
     a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k-1"}
     b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k-2"}
     models = json.dumps([a | {"price": price}, b])
-    return with_files(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0", **more)
+    return environment_with_roots(home, JUNTO_MODELS=models, JUNTO_ANSWERS_MAX_RETRIES="0", **more)
 
 
 @contextlib.contextmanager
-def serving(home: Path, upstream: ServedUpstream, **more: str) -> Iterator[StdioClient]:
-    """Start a server, and let it end when the test has asked all it wants to."""
+def serving(home: Path, upstream: FakeModelServer, **more: str) -> Iterator[StdioClient]:
+    """Start a server, and check that it ends cleanly after the test."""
     variables = environment(home, upstream, **more)
-    with child(junto("mcp"), variables, home, measured=True) as server:
+    with stdio_server(junto_command("mcp"), variables, home, with_coverage=True) as server:
         yield server
         assert server.finish() == (0, b"")
 
@@ -50,29 +50,29 @@ def called(client: StdioClient, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def upstream() -> Iterator[ServedUpstream]:
-    with served_upstream() as upstream:
+def upstream() -> Iterator[FakeModelServer]:
+    with fake_model_server() as upstream:
         yield upstream
 
 
 @pytest.fixture
-def client(tmp_path: Path, upstream: ServedUpstream) -> Iterator[Client]:
+def client(tmp_path: Path, upstream: FakeModelServer) -> Iterator[Client]:
     with serving(tmp_path, upstream) as server:
         yield Client(server)
 
 
 @pytest.fixture(scope="module")
-def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Return the client of a server that many tests may share, because none gets an answer."""
+def failing_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client that tests can share, because none of their calls succeeds."""
     home = tmp_path_factory.mktemp("refusing")
-    patient = {"JUNTO_LIMITS_FAILURES": "1000"}  # or the provider is left alone after five
-    with served_upstream() as upstream, serving(home, upstream, **patient) as server:
+    limits = {"JUNTO_LIMITS_FAILURES": "1000"}  # by default the circuit opens after five
+    with fake_model_server() as upstream, serving(home, upstream, **limits) as server:
         yield Client(server)
 
 
 @pytest.fixture
-def restarting(tmp_path: Path, upstream: ServedUpstream) -> Calling:
-    """Return what calls a tool of a server that is started for this call and ends after it."""
+def call_after_restart(tmp_path: Path, upstream: FakeModelServer) -> CallTool:
+    """Calls a tool on a server that starts for this call and ends after it."""
 
     def call(tool: str, **arguments: Any) -> dict[str, Any]:
         with serving(tmp_path, upstream) as server:
@@ -82,10 +82,10 @@ def restarting(tmp_path: Path, upstream: ServedUpstream) -> Calling:
 
 
 @pytest.mark.feature("F052", "F053", "F054", "F055", "F057", "F092", "F164")
-def test_five_turns_through_two_models_survive_a_restart_between_each(
-    restarting: Calling,
+def test_five_turns_with_two_models_survive_a_restart_before_each(
+    call_after_restart: CallTool,
 ) -> None:
-    first = restarting("chat", message="one")["structuredContent"]
+    first = call_after_restart("chat", message="one")["structuredContent"]
     id_ = first["conversationId"]
     assert first == {
         "conversationId": id_,
@@ -94,39 +94,41 @@ def test_five_turns_through_two_models_survive_a_restart_between_each(
         "usage": {"inputTokens": 10, "outputTokens": 5, "costUsd": 0.000105},
     }
 
-    second = restarting("chat", message="two", conversationId=id_)
+    second = call_after_restart("chat", message="two", conversationId=id_)
     assert second["structuredContent"]["response"] == "a heard 3: two"
     assert second["content"][0]["text"] == (
         f"a heard 3: two\n\n[conversation {id_} · a · 10 tokens in, 5 out, $0.000105]"
     )
 
-    third = restarting("chat", message="three", conversationId=id_, modelId="b")[
+    third = call_after_restart("chat", message="three", conversationId=id_, modelId="b")[
         "structuredContent"
     ]
     assert third["response"] == "b heard 5: three"
     assert third["conversationId"] != id_
-    assert "costUsd" not in third["usage"]  # not known, which is not 0
-    restarting("chat", message="four", conversationId=third["conversationId"])
-    last = restarting("chat", message="five", conversationId=id_)["structuredContent"]
+    assert "costUsd" not in third["usage"]  # unknown, not 0
+    call_after_restart("chat", message="four", conversationId=third["conversationId"])
+    last = call_after_restart("chat", message="five", conversationId=id_)["structuredContent"]
     assert last["response"] == "a heard 5: five"
 
-    history = restarting("conversation_history", conversationId=third["conversationId"])
-    said = [message["content"] for message in history["structuredContent"]["messages"]]
-    assert said == [
+    history = call_after_restart("conversation_history", conversationId=third["conversationId"])
+    contents = [message["content"] for message in history["structuredContent"]["messages"]]
+    assert contents == [
         "one", "a heard 1: one", "two", "a heard 3: two",
         "three", "b heard 5: three", "four", "b heard 7: four",
     ]  # fmt: skip
-    listed = restarting("list_conversations")["structuredContent"]["conversations"]
+    listed = call_after_restart("list_conversations")["structuredContent"]["conversations"]
     assert [(each["id"], each["messages"]) for each in listed] == [
         (id_, 6), (third["conversationId"], 8),
     ]  # fmt: skip
 
 
 @pytest.mark.feature("F032", "F033", "F034", "F039", "F244", "F245")
-def test_query_keeps_a_session_and_begins_unknown_ones(restarting: Calling) -> None:
-    first = restarting("query", prompt="one")["structuredContent"]
-    second = restarting("query", prompt="two", sessionId=first["sessionId"])["structuredContent"]
-    unknown = restarting("query", prompt="x", sessionId="my-own")
+def test_query_continues_a_session_and_starts_unknown_ones(call_after_restart: CallTool) -> None:
+    first = call_after_restart("query", prompt="one")["structuredContent"]
+    second = call_after_restart("query", prompt="two", sessionId=first["sessionId"])[
+        "structuredContent"
+    ]
+    unknown = call_after_restart("query", prompt="x", sessionId="my-own")
 
     assert second["response"] == "a heard 3: two"
     assert second["sessionId"] == first["sessionId"]
@@ -136,7 +138,7 @@ def test_query_keeps_a_session_and_begins_unknown_ones(restarting: Calling) -> N
 
 @pytest.mark.feature("F244", "F180", "F181", "F182", "F183", "F184", "F162", "F178", "F179")
 @pytest.mark.parametrize(
-    ("said", "code", "retryable"),
+    ("prompt", "code", "retryable"),
     [
         ("fail 429", "RateLimited", True),
         ("fail 401", "AuthenticationFailed", False),
@@ -147,37 +149,37 @@ def test_query_keeps_a_session_and_begins_unknown_ones(restarting: Calling) -> N
     ],
 )
 @pytest.mark.parametrize("model", ["a", "b"])
-def test_a_failure_is_a_result_that_says_what_happened_and_changes_nothing(
-    refusing: Client, said: str, code: str, retryable: object, model: str
+def test_a_provider_failure_is_an_error_result_and_saves_nothing(
+    failing_client: Client, prompt: str, code: str, retryable: object, model: str
 ) -> None:
-    failed = refusing("chat", message=said, modelId=model)
+    failed = failing_client("chat", message=prompt, modelId=model)
 
     assert failed["isError"]
     facts = failed["structuredContent"]
     assert (facts["code"], facts["retryable"]) == (code, retryable)
     assert facts["message"] == failed["content"][0]["text"]
     assert "k-1" not in json.dumps(failed)
-    assert refusing("list_conversations")["structuredContent"]["conversations"] == []
+    assert failing_client("list_conversations")["structuredContent"]["conversations"] == []
 
 
-def test_a_wait_that_a_provider_asks_for_is_passed_on(client: Client) -> None:
+def test_the_retry_delay_of_a_provider_is_passed_on(client: Client) -> None:
     facts = client("chat", message="fail 429")["structuredContent"]
 
     assert facts["retryAfter"] == 7.0
 
 
 @pytest.mark.feature("F056", "F061", "F044")
-def test_thoughts_are_shown_to_those_who_ask_for_them(client: Client) -> None:
-    with_thoughts = client("chat", message="think", reasoning=True)["structuredContent"]
-    without = client("chat", message="think")["structuredContent"]
+def test_reasoning_is_returned_only_when_it_is_requested(client: Client) -> None:
+    with_reasoning = client("chat", message="think", reasoning=True)["structuredContent"]
+    without_reasoning = client("chat", message="think")["structuredContent"]
 
-    assert with_thoughts["reasoning"] == "hm, hm"
-    assert "reasoning" not in without
+    assert with_reasoning["reasoning"] == "hm, hm"
+    assert "reasoning" not in without_reasoning
 
 
 @pytest.mark.feature("F035", "F094")
 def test_parts_reach_the_model_and_stay_in_the_history(
-    restarting: Calling, upstream: ServedUpstream, tmp_path: Path
+    call_after_restart: CallTool, upstream: FakeModelServer, tmp_path: Path
 ) -> None:
     (tmp_path / "page.pdf").write_bytes(b"%PDF-1.4")
     data = base64.b64encode(PNG).decode()
@@ -188,19 +190,19 @@ def test_parts_reach_the_model_and_stay_in_the_history(
         {"inlineData": {"mimeType": "text/plain", "data": base64.b64encode(b"words").decode()}},
     ]
 
-    first = restarting("chat", message="look", parts=parts)["structuredContent"]
-    restarting("chat", message="again", conversationId=first["conversationId"])
+    first = call_after_restart("chat", message="look", parts=parts)["structuredContent"]
+    call_after_restart("chat", message="again", conversationId=first["conversationId"])
 
     content = upstream.bodies[-1]["messages"][0]["content"]
     assert [block["type"] for block in content] == ["text", "text", "image", "document", "text"]
     assert content[2]["source"] == {"type": "base64", "media_type": "image/png", "data": data}
     assert base64.b64decode(content[3]["source"]["data"]) == b"%PDF-1.4"
-    history = restarting("conversation_history", conversationId=first["conversationId"])
+    history = call_after_restart("conversation_history", conversationId=first["conversationId"])
     assert "[image/png, 8 bytes]" in history["content"][0]["text"]
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "reason"),
     [
         ({}, "exactly one of"),
         ({"text": "x", "inlineData": {"mimeType": "image/png", "data": ""}}, "exactly one of"),
@@ -214,13 +216,13 @@ def test_parts_reach_the_model_and_stay_in_the_history(
         ({"fileData": {"mimeType": "image/png", "fileUri": "https://localhost/x"}}, "public"),
     ],
 )
-def test_a_part_that_must_not_pass_does_not(
-    refusing: Client, part: dict[str, Any], said: str
+def test_an_invalid_or_forbidden_part_is_refused(
+    failing_client: Client, part: dict[str, Any], reason: str
 ) -> None:
-    failed = refusing("chat", message="look", parts=[part])
+    failed = failing_client("chat", message="look", parts=[part])
 
     assert failed["isError"]
-    assert said in failed["content"][0]["text"]
+    assert reason in failed["content"][0]["text"]
 
 
 def test_too_many_or_too_large_parts_are_refused(client: Client) -> None:
@@ -233,32 +235,34 @@ def test_too_many_or_too_large_parts_are_refused(client: Client) -> None:
     )
 
     assert many["structuredContent"]["code"] == "ValidationError"
-    assert large.get("isError") is False  # just as much as is allowed
-    seven = base64.b64encode(b"\0" * (7 * 2**20)).decode()
+    assert large.get("isError") is False  # exactly the limit
+    seven_megabytes = base64.b64encode(b"\0" * (7 * 2**20)).decode()
     larger = client(
-        "chat", message="x", parts=[{"inlineData": {"mimeType": "image/png", "data": seven}}] * 3
+        "chat",
+        message="x",
+        parts=[{"inlineData": {"mimeType": "image/png", "data": seven_megabytes}}] * 3,
     )
     assert "more than 20 MB" in larger["content"][0]["text"]
 
 
-def test_a_schema_gives_data_and_a_bad_one_is_refused_at_once(
-    client: Client, upstream: ServedUpstream
+def test_a_schema_gives_data_and_an_invalid_one_is_refused_before_the_model_is_asked(
+    client: Client, upstream: FakeModelServer
 ) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
     good = client("chat", message='say {"n": 3}', schema=schema)
     wrong = client("chat", message='say {"n": "x"}', schema=schema)
-    asked = len(upstream.bodies)
+    request_count = len(upstream.bodies)
     bad = client("chat", message="x", schema={"type": "nonsense"})
 
     assert good["structuredContent"]["data"] == {"n": 3}
     assert wrong["structuredContent"]["code"] == "ModelError"
     assert bad["structuredContent"]["code"] == "ValidationError"
-    assert len(upstream.bodies) == asked
+    assert len(upstream.bodies) == request_count
 
 
 @pytest.mark.feature("F103", "F007")
-def test_words_go_out_as_progress_and_the_result_holds_them_all(
+def test_text_is_streamed_as_progress_and_the_result_contains_all_of_it(
     client: Client,
 ) -> None:
     client.server.send(
@@ -267,28 +271,28 @@ def test_words_go_out_as_progress_and_the_result_holds_them_all(
             _meta={"progressToken": "t"},
         )
     )  # fmt: skip
-    told = []
+    updates = []
     while "result" not in (message := client.server.receive()):
-        told.append(message["params"])
+        updates.append(message["params"])
 
-    assert [each["progress"] for each in told] == list(range(1, len(told) + 1))
-    words = "".join(each["message"] for each in told)
-    assert words == message["result"]["structuredContent"]["response"]
-    assert len(told) > 1
+    assert [update["progress"] for update in updates] == list(range(1, len(updates) + 1))
+    text = "".join(update["message"] for update in updates)
+    assert text == message["result"]["structuredContent"]["response"]
+    assert len(updates) > 1
 
 
 @pytest.mark.feature("F059", "F121")
-def test_a_long_history_comes_with_a_mark_or_in_pages(client: Client) -> None:
+def test_a_long_history_is_shortened_with_a_marker_or_returned_in_pages(client: Client) -> None:
     id_ = client("chat", message="0")["structuredContent"]["conversationId"]
     for number in range(1, 10):
         client("chat", message=str(number), conversationId=id_)
 
     short = client("conversation_history", conversationId=id_, limit=6)
     facts = short["structuredContent"]
-    said = [message["content"] for message in facts["messages"]]
-    assert said[3] == "… 14 messages left out …"
+    contents = [message["content"] for message in facts["messages"]]
+    assert contents[3] == "… 14 messages left out …"
     assert facts["messages"][3]["role"] == "marker"
-    assert (said[0], said[-2]) == ("0", "9")
+    assert (contents[0], contents[-2]) == ("0", "9")
     assert (facts["truncated"], facts["total"]) == (True, 20)
 
     seen: list[str] = []
@@ -308,7 +312,7 @@ def test_a_long_history_comes_with_a_mark_or_in_pages(client: Client) -> None:
     assert missing["structuredContent"]["code"] == "NotFound"
 
 
-def test_what_was_said_can_be_searched_and_read_as_a_resource(
+def test_a_conversation_can_be_searched_and_read_as_a_resource(
     client: Client,
 ) -> None:
     id_ = client("chat", message="the purple elephant")["structuredContent"]["conversationId"]
@@ -330,14 +334,14 @@ def test_what_was_said_can_be_searched_and_read_as_a_resource(
     assert "purple elephant" in hit["snippet"]
     assert none["structuredContent"]["hits"] == []
     assert "Try fewer" in none["content"][0]["text"]
-    story = json.loads(resource["result"]["contents"][0]["text"])
-    assert story["messages"][0]["content"] == "the purple elephant"
+    conversation = json.loads(resource["result"]["contents"][0]["text"])
+    assert conversation["messages"][0]["content"] == "the purple elephant"
     assert unknown["error"]["code"] == -32602
     assert suggested["result"]["completion"]["values"] == [id_]
 
 
-def test_without_conversations_nothing_of_them_is_offered(
-    tmp_path: Path, upstream: ServedUpstream
+def test_with_conversations_disabled_their_tools_are_not_offered(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     with serving(tmp_path, upstream, CLAUDE_ENABLE_CONVERSATIONS="false") as server:
         tools = [tool["name"] for tool in server.ask(1, "tools/list")["result"]["tools"]]
@@ -349,7 +353,7 @@ def test_without_conversations_nothing_of_them_is_offered(
 
 def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
     tools = client.server.ask(1, "tools/list")["result"]["tools"]
-    # Whoever installs nothing besides has no agent.
+    # A default installation has no agent.
     default = [tool for tool in tools if tool["name"] != "claude_code_query"]
 
     assert len(json.dumps(default, separators=(",", ":"))) / 4 < 2500
@@ -357,8 +361,8 @@ def test_the_default_tools_cost_a_client_few_tokens(client: Client) -> None:
 
 
 @pytest.mark.feature("F199")
-def test_logs_tell_what_was_thought_called_and_answered_without_secrets(
-    tmp_path: Path, upstream: ServedUpstream
+def test_logs_record_reasoning_and_tool_calls_without_secrets(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     key = "a-key-that-nobody-may-read"
     variables = {"JUNTO_LOGGING_OUTPUT": "files", "OPENAI_API_KEY": key}
@@ -366,20 +370,20 @@ def test_logs_tell_what_was_thought_called_and_answered_without_secrets(
         called(server, "chat", message="think", system=f"The key is {key}.")
         called(server, "current_time", timezone="Nowhere/Land")
 
-    def lines(name: str) -> list[dict[str, Any]]:
+    def read_log(name: str) -> list[dict[str, Any]]:
         text = (tmp_path / "data/junto/logs" / f"{name}.log").read_text()
         assert key not in text
         return [json.loads(line) for line in text.splitlines()]
 
-    [thought] = lines("reasoning")
+    [thought] = read_log("reasoning")
     assert (thought["event"], thought["model"], thought["text"]) == ("thought", "a", "hm, hm")
-    told = [(line["event"], line["tool"]) for line in lines("tools")]
-    assert told == [
+    events = [(line["event"], line["tool"]) for line in read_log("tools")]
+    assert events == [
         ("tool called", "chat"),
         ("tool answered", "chat"),
         ("tool called", "current_time"),
         ("tool failed", "current_time"),
     ]
-    assert '"message": "think"' in lines("tools")[0]["arguments"]
-    assert {line["outcome"] for line in lines("audit")} == {"ok", "ValidationError"}
+    assert '"message": "think"' in read_log("tools")[0]["arguments"]
+    assert {line["outcome"] for line in read_log("audit")} == {"ok", "ValidationError"}
     assert not (tmp_path / "data/junto/logs/general.log").exists()

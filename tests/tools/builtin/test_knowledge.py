@@ -1,4 +1,4 @@
-"""The tools that search, through the protocol, with the real model for embeddings."""
+"""The search tools over MCP, with the real embedding model."""
 
 import json
 import subprocess
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients import child, clean_environment, junto
-from tests.server_upstream import ServedUpstream
-from tests.tools.test_chat import Client, called, environment, serving, upstream
+from tests.clients import clean_environment, junto_command, stdio_server
+from tests.fake_model_server import FakeModelServer
+from tests.tools.builtin.test_chat import Client, called, environment, serving, upstream
 
 __all__ = ["upstream"]
 
@@ -19,7 +19,7 @@ WORDS_ONLY = {"JUNTO_KNOWLEDGE_EMBEDDINGS": "off"}
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a home in which some documents are indexed."""
+    """A home directory in which some documents are indexed."""
     home = tmp_path_factory.mktemp("home")
     docs = home / "docs"
     docs.mkdir()
@@ -27,46 +27,48 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (docs / "ships.txt").write_text("A ship sails on the sea.\n")
     many = "".join(f"Paragraph {number} of many.\n\n" for number in range(3000))
     (docs / "long.txt").write_text(f"{many}Zanzibar.\n")
-    command = junto("index", str(docs), "--words-only")
+    command = junto_command("index", str(docs), "--words-only")
     subprocess.run(command, env=clean_environment(home), check=True, capture_output=True, cwd=home)
     return home
 
 
 @pytest.fixture(scope="module")
 def server(home: Path) -> Iterator[Client]:
-    with child(junto("mcp"), clean_environment(home, **WORDS_ONLY), home, measured=True) as server:
+    with stdio_server(
+        junto_command("mcp"), clean_environment(home, **WORDS_ONLY), home, with_coverage=True
+    ) as server:
         yield Client(server)
         assert server.finish() == (0, b"")
 
 
-def one_text(result: dict[str, Any]) -> Any:
+def parse_json_text(result: dict[str, Any]) -> Any:
     [item] = result["content"]
     assert item["type"] == "text"
     return json.loads(item["text"])
 
 
 @pytest.mark.feature("F045", "F047", "F049")
-def test_search_has_the_shape_that_connectors_read(server: Client, home: Path) -> None:
+def test_search_has_the_format_that_connectors_expect(server: Client, home: Path) -> None:
     result = server("search", query="what do elephants eat")
 
-    shown = one_text(result)
-    assert set(shown) == {"results"}
-    [hit] = shown["results"]
+    content = parse_json_text(result)
+    assert set(content) == {"results"}
+    [hit] = content["results"]
     assert set(hit) == {"id", "title", "url"}
     assert hit["url"] == (home / "docs" / "elephants.md").as_uri()
     assert hit["title"] == "Elephants (Food)"
-    [more] = result["structuredContent"]["results"]
-    assert more["snippet"] == "## Food They eat grass and bark."
-    assert 0 < more["score"] <= 1
-    assert (more["source"], more["type"]) == ("documents", "markdown")
+    [details] = result["structuredContent"]["results"]
+    assert details["snippet"] == "## Food They eat grass and bark."
+    assert 0 < details["score"] <= 1
+    assert (details["source"], details["type"]) == ("documents", "markdown")
 
 
 @pytest.mark.feature("F046", "F048")
-def test_fetch_gives_the_document_and_says_where_it_is(server: Client, home: Path) -> None:
-    [hit] = one_text(server("search", query="ship sea"))["results"]
+def test_fetch_returns_the_document_with_its_url(server: Client, home: Path) -> None:
+    [hit] = parse_json_text(server("search", query="ship sea"))["results"]
 
-    document = one_text(server("fetch", id=hit["id"]))
-    by_address = one_text(server("fetch", id=hit["url"]))
+    document = parse_json_text(server("fetch", id=hit["id"]))
+    by_address = parse_json_text(server("fetch", id=hit["url"]))
 
     assert set(document) == {"id", "title", "text", "url", "metadata"}
     assert document["text"] == (home / "docs" / "ships.txt").read_text() == by_address["text"]
@@ -77,14 +79,14 @@ def test_fetch_gives_the_document_and_says_where_it_is(server: Client, home: Pat
     assert "`search`" in missing["content"][0]["text"]
 
 
-def test_a_hit_leads_to_the_page_that_it_is_on(server: Client, home: Path) -> None:
-    [hit] = one_text(server("search", query="zanzibar"))["results"]
+def test_the_id_of_a_hit_leads_to_the_page_it_is_on(server: Client, home: Path) -> None:
+    [hit] = parse_json_text(server("search", query="zanzibar"))["results"]
 
-    page = one_text(server("fetch", id=hit["id"]))
-    pages, wanted = [], hit["id"].partition(":")[0]
-    while wanted:
-        pages.append(one_text(server("fetch", id=wanted)))
-        wanted = pages[-1]["metadata"].get("next")
+    page = parse_json_text(server("fetch", id=hit["id"]))
+    pages, next_id = [], hit["id"].partition(":")[0]
+    while next_id:
+        pages.append(parse_json_text(server("fetch", id=next_id)))
+        next_id = pages[-1]["metadata"].get("next")
 
     assert "Zanzibar" in page["text"]
     assert page["metadata"]["page"] == page["metadata"]["pages"] == len(pages) > 1
@@ -92,7 +94,7 @@ def test_a_hit_leads_to_the_page_that_it_is_on(server: Client, home: Path) -> No
 
 
 @pytest.mark.feature("F157")
-def test_documents_are_searched_with_passages(server: Client) -> None:
+def test_search_documents_returns_passages(server: Client) -> None:
     result = server("search_documents", query="elephants grass", topK=1)
     narrowed = server("search_documents", query="elephants type:text")
     bad = server("search_documents", query="elephants source:system")
@@ -105,23 +107,23 @@ def test_documents_are_searched_with_passages(server: Client) -> None:
 
 
 @pytest.mark.feature("F158")
-def test_the_manual_is_searched_only_when_it_is_asked_for(server: Client) -> None:
+def test_the_manual_is_searched_only_by_its_own_tool(server: Client) -> None:
     result = server("search_system_knowledge", query="where is the configuration file")
-    everyday = server("search", query="where is the configuration file")
+    general = server("search", query="where is the configuration file")
 
     assert len(result["structuredContent"]["hits"]) == 3
     assert all(hit["source"] == "system" for hit in result["structuredContent"]["hits"])
     [hit, *_] = result["structuredContent"]["hits"]
     assert hit["url"].startswith("junto://document/")
-    assert one_text(server("fetch", id=hit["id"]))["title"] in hit["title"]
-    assert not any(hit["source"] == "system" for hit in everyday["structuredContent"]["results"])
+    assert parse_json_text(server("fetch", id=hit["id"]))["title"] in hit["title"]
+    assert not any(hit["source"] == "system" for hit in general["structuredContent"]["results"])
 
 
 def test_a_note_is_added_found_and_read_as_a_resource(server: Client) -> None:
     added = server("add_note", text="The bicycle is in the cellar.", title="Bicycle")
     note = added["structuredContent"]
 
-    [hit] = one_text(server("search", query="bicycle"))["results"]
+    [hit] = parse_json_text(server("search", query="bicycle"))["results"]
     by_id = server.server.ask(2, "resources/read", uri=f"document://{note['id']}")
     by_url = server.server.ask(3, "resources/read", uri=note["url"])
     unknown = server.server.ask(4, "resources/read", uri="document://nobody")
@@ -135,18 +137,24 @@ def test_a_note_is_added_found_and_read_as_a_resource(server: Client) -> None:
     assert "document://{id}" in [each["uriTemplate"] for each in templates]
 
 
-def test_an_empty_query_is_explained(server: Client) -> None:
+def test_an_empty_query_is_refused_with_a_reason(server: Client) -> None:
     answer = server("search", query="  ")
 
     assert answer["structuredContent"]["code"] == "ValidationError"
     assert "words" in answer["content"][0]["text"]
 
 
-def test_a_query_searches_and_cites(tmp_path: Path, upstream: ServedUpstream) -> None:
+def test_a_query_searches_documents_and_cites_them(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
     (tmp_path / "ships.txt").write_text("The Zephyr sails on Sundays.\n")
     variables = environment(tmp_path, upstream, **WORDS_ONLY)
     subprocess.run(
-        junto("index", "ships.txt"), env=variables, check=True, capture_output=True, cwd=tmp_path
+        junto_command("index", "ships.txt"),
+        env=variables,
+        check=True,
+        capture_output=True,
+        cwd=tmp_path,
     )
     steps = [
         {"name": "search_documents", "input": {"query": "zephyr sails"}},
@@ -165,17 +173,17 @@ def test_a_query_searches_and_cites(tmp_path: Path, upstream: ServedUpstream) ->
 
 
 @pytest.mark.feature("F242")
-def test_meaning_is_found_without_any_key(tmp_path: Path) -> None:
-    """With the embedded model, in a server that makes vectors behind the scenes."""
+def test_search_by_meaning_needs_no_api_key(tmp_path: Path) -> None:
+    """The embedded model computes the vectors, in a background task of the server."""
     (tmp_path / "pets.md").write_text("Our kitten sleeps on the windowsill all afternoon.\n")
     (tmp_path / "cars.md").write_text("The engine of the lorry was repaired in the garage.\n")
-    variables, command = clean_environment(tmp_path), junto("index", "pets.md", "cars.md")
+    variables, command = clean_environment(tmp_path), junto_command("index", "pets.md", "cars.md")
     done = subprocess.run(command, env=variables, check=True, capture_output=True, cwd=tmp_path)
 
-    with child(junto("mcp"), variables, tmp_path, measured=True) as server:
+    with stdio_server(junto_command("mcp"), variables, tmp_path, with_coverage=True) as server:
         found = called(server, "search", query="cat dozing near a window")
         assert server.finish()[0] == 0
 
     assert done.stdout == b"2 new, 0 changed, 0 unchanged, 0 removed\n"
-    [hit, *_] = one_text(found)["results"]
+    [hit, *_] = parse_json_text(found)["results"]
     assert hit["url"].endswith("/pets.md")

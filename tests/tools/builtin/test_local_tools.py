@@ -1,4 +1,4 @@
-"""The tools for files, commands and the web, through the protocol."""
+"""The tools for files, commands and the web, over MCP."""
 
 import base64
 import contextlib
@@ -12,44 +12,46 @@ import pytest
 from tests.clients import (
     Json,
     StdioClient,
-    child,
     clean_environment,
+    environment_with_roots,
     http_server,
-    junto,
-    with_files,
+    junto_command,
+    stdio_server,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 @contextlib.contextmanager
-def served(home: Path, **more: str) -> Iterator[StdioClient]:
-    with child(junto("mcp"), with_files(home, **more), home, measured=True) as client:
+def junto_server(home: Path, **more: str) -> Iterator[StdioClient]:
+    with stdio_server(
+        junto_command("mcp"), environment_with_roots(home, **more), home, with_coverage=True
+    ) as client:
         yield client
 
 
-def called(client: StdioClient, tool: str, **arguments: Any) -> Json:
+def call_tool(client: StdioClient, tool: str, **arguments: Any) -> Json:
     result: Json = client.ask(1, "tools/call", name=tool, arguments=arguments)["result"]
     return result
 
 
-def facts(client: StdioClient, tool: str, **arguments: Any) -> Json:
-    found: Json = called(client, tool, **arguments)["structuredContent"]
-    return found
+def call_structured(client: StdioClient, tool: str, **arguments: Any) -> Json:
+    content: Json = call_tool(client, tool, **arguments)["structuredContent"]
+    return content
 
 
 @pytest.mark.feature("F147", "F027")
 def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
-    with served(tmp_path) as client:
-        facts(client, "write_file", path="a/b.txt", content="one\ntwo\nthree\n")
-        whole = called(client, "readFile", path="a/b.txt")
-        middle = facts(client, "read_file", path="a/b.txt", offset=1, limit=1)
-        listed = facts(client, "list_files", path=".", recursive=True, glob="*.txt")
-        info = facts(client, "get_file_info", path="a/b.txt")
+    with junto_server(tmp_path) as client:
+        call_structured(client, "write_file", path="a/b.txt", content="one\ntwo\nthree\n")
+        whole = call_tool(client, "readFile", path="a/b.txt")
+        middle = call_structured(client, "read_file", path="a/b.txt", offset=1, limit=1)
+        listed = call_structured(client, "list_files", path=".", recursive=True, glob="*.txt")
+        info = call_structured(client, "get_file_info", path="a/b.txt")
         resource = client.ask(2, "resources/read", uri=f"file://{tmp_path}/a/b.txt")
         outside = client.ask(3, "resources/read", uri="file:///etc/passwd")
-        facts(client, "delete_file", path="a/b.txt")
-        gone = facts(client, "read_file", path="a/b.txt")
+        call_structured(client, "delete_file", path="a/b.txt")
+        gone = call_structured(client, "read_file", path="a/b.txt")
 
     assert whole["content"][0]["text"] == "one\ntwo\nthree\n"
     assert whole["structuredContent"]["content"] == "one\ntwo\nthree\n"
@@ -62,30 +64,30 @@ def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
     assert gone["code"] == "NotFound"
 
 
-def test_an_image_comes_as_one_and_what_is_no_text_is_said_so(tmp_path: Path) -> None:
+def test_an_image_is_returned_as_an_image_and_a_binary_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     (tmp_path / "b.bin").write_bytes(b"\1\0\2")
-    with served(tmp_path) as client:
-        image = called(client, "read_file", path="a.png")
-        binary = facts(client, "read_file", path="b.bin")
+    with junto_server(tmp_path) as client:
+        image = call_tool(client, "read_file", path="a.png")
+        binary = call_structured(client, "read_file", path="b.bin")
 
     assert base64.b64decode(image["content"][1]["data"]) == PNG
     assert image["content"][1]["mimeType"] == "image/png"
     assert binary["code"] == "IOError"
 
 
-def test_a_long_file_is_read_in_pieces_that_clients_show(tmp_path: Path) -> None:
+def test_a_long_file_is_read_in_pieces_that_fit_into_a_reply(tmp_path: Path) -> None:
     lines = [f"line {number} äöü\n" for number in range(5000)]
     (tmp_path / "long").write_text("".join(lines))
     (tmp_path / "wide").write_text("x" * 50_000)
-    with served(tmp_path, JUNTO_JOBS_REPLY_BYTES="10000") as client:
+    with junto_server(tmp_path, JUNTO_JOBS_REPLY_BYTES="10000") as client:
         read, piece = "", {"nextOffset": 0}
         while "nextOffset" in piece:
-            piece = facts(client, "read_file", path="long", offset=piece["nextOffset"])
+            piece = call_structured(client, "read_file", path="long", offset=piece["nextOffset"])
             assert len(str(piece["content"]).encode()) <= 10_000
             read += str(piece["content"])
-        wide = facts(client, "read_file", path="wide")
-        whole = called(client, "read_file", path="long", limit=10_000)
+        wide = call_structured(client, "read_file", path="wide")
+        whole = call_tool(client, "read_file", path="long", limit=10_000)
 
     assert read == "".join(lines)
     assert len(wide["content"]) == 10_000
@@ -94,14 +96,18 @@ def test_a_long_file_is_read_in_pieces_that_clients_show(tmp_path: Path) -> None
     assert "content" not in whole["structuredContent"]
 
 
-def test_a_command_runs_and_one_that_may_not_says_which_may(tmp_path: Path) -> None:
+def test_an_allowed_command_runs_and_a_forbidden_one_is_refused_with_those_allowed(
+    tmp_path: Path,
+) -> None:
     entry = [{"name": "say", "program": "/bin/echo", "words": "any", "flags": ["-n"]}]
-    with served(tmp_path, JUNTO_TOOLS_COMMANDS=json.dumps(entry)) as client:
-        said = called(client, "execute_command", command="say", args=["-n", "hello"])
-        refused = facts(client, "execute_command", command="rm", args=["-rf", "/"])
-        late = facts(client, "execute_command", command="say", args=["x"], timeoutSeconds=0.001)
+    with junto_server(tmp_path, JUNTO_TOOLS_COMMANDS=json.dumps(entry)) as client:
+        output = call_tool(client, "execute_command", command="say", args=["-n", "hello"])
+        refused = call_structured(client, "execute_command", command="rm", args=["-rf", "/"])
+        late = call_structured(
+            client, "execute_command", command="say", args=["x"], timeoutSeconds=0.001
+        )
 
-    assert said["structuredContent"] == {
+    assert output["structuredContent"] == {
         "exitCode": 0, "stdout": "hello", "stderr": "", "truncated": False,
     }  # fmt: skip
     assert refused["code"] == "SecurityError"
@@ -109,38 +115,41 @@ def test_a_command_runs_and_one_that_may_not_says_which_may(tmp_path: Path) -> N
     assert late["code"] == "TimeoutError"
 
 
-def test_the_web_tool_reaches_nothing_at_home(tmp_path: Path) -> None:
-    with served(tmp_path) as client:
+def test_the_web_tool_reaches_no_local_addresses(tmp_path: Path) -> None:
+    with junto_server(tmp_path) as client:
         for url in ("http://127.0.0.1:1/", "http://localhost/", "file:///etc/passwd"):
-            assert facts(client, "http_get", url=url)["code"] in ("SecurityError", "NetworkError")
+            assert call_structured(client, "http_get", url=url)["code"] in (
+                "SecurityError",
+                "NetworkError",
+            )
 
 
 @pytest.mark.parametrize(
-    ("reach", "offered", "missing"),
+    ("access", "offered", "missing"),
     [
         ("none", {"current_time"}, {"read_file", "write_file", "execute_command", "http_get"}),
         ("read", {"read_file", "list_files"}, {"write_file", "delete_file", "execute_command"}),
         ("all", {"read_file", "write_file", "execute_command"}, set()),
     ],
 )
-def test_over_http_only_what_the_operator_opens_is_offered(
-    tmp_path: Path, reach: str, offered: set[str], missing: set[str]
+def test_over_http_only_the_tools_that_the_operator_allows_are_offered(
+    tmp_path: Path, access: str, offered: set[str], missing: set[str]
 ) -> None:
-    environment = with_files(tmp_path, JUNTO_TOOLS_OVER_HTTP=reach)
-    with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, _):
+    environment = environment_with_roots(tmp_path, JUNTO_TOOLS_OVER_HTTP=access)
+    with http_server(junto_command("serve", "--port", "0"), environment, tmp_path) as (client, _):
         names = {tool["name"] for tool in client.legacy("tools/list").json()["result"]["tools"]}
         templates = client.legacy("resources/templates/list").json()["result"]
 
     assert offered <= names
     assert not missing & names
-    assert ("file:///" in json.dumps(templates)) is (reach != "none")
+    assert ("file:///" in json.dumps(templates)) is (access != "none")
 
 
-def test_over_http_no_file_goes_to_a_model_unless_files_are_open(tmp_path: Path) -> None:
+def test_over_http_no_file_is_sent_to_a_model_unless_file_tools_are_allowed(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("private")
     part = {"fileData": {"mimeType": "text/plain", "fileUri": f"file://{tmp_path}/notes.txt"}}
-    environment = with_files(tmp_path)
-    with http_server(junto("serve", "--port", "0"), environment, tmp_path) as (client, _):
+    environment = environment_with_roots(tmp_path)
+    with http_server(junto_command("serve", "--port", "0"), environment, tmp_path) as (client, _):
         reply = client.legacy(
             "tools/call", name="chat", arguments={"message": "x", "parts": [part]}
         ).json()["result"]["structuredContent"]
@@ -148,8 +157,8 @@ def test_over_http_no_file_goes_to_a_model_unless_files_are_open(tmp_path: Path)
     assert reply["code"] == "SecurityError"
 
 
-def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
-    with served(tmp_path, JUNTO_TOOLS_DISABLED="kit") as client:
+def test_the_whole_group_can_be_disabled(tmp_path: Path) -> None:
+    with junto_server(tmp_path, JUNTO_TOOLS_DISABLED="kit") as client:
         names = {tool["name"] for tool in client.ask(1, "tools/list")["result"]["tools"]}
 
     assert "read_file" not in names
@@ -157,7 +166,7 @@ def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "opens"),
+    ("content", "widens_access"),
     [
         ("tools: {roots: [/]}", True),
         ("tools: {roots: ..}", True),
@@ -192,13 +201,13 @@ def test_the_whole_group_can_be_switched_off(tmp_path: Path) -> None:
         ("servers: [{name: x, command: /bin/sh}]", True),
     ],
 )
-def test_a_file_that_merely_lies_there_opens_nothing(
-    tmp_path: Path, content: str, *, opens: bool
+def test_a_configuration_file_in_the_working_directory_cannot_widen_access(
+    tmp_path: Path, content: str, *, widens_access: bool
 ) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "junto.yaml").write_text(content)
-    with served(tmp_path) as client:
-        if opens:
+    with junto_server(tmp_path) as client:
+        if widens_access:
             assert client.process.wait(30) == 2
             assert client.process.stderr
             assert b"open more of this machine" in client.process.stderr.read()
@@ -207,7 +216,7 @@ def test_a_file_that_merely_lies_there_opens_nothing(
 
 
 @pytest.mark.parametrize("where", ["the disk", "home", "above home"])
-def test_a_folder_that_nobody_chose_is_not_opened_if_it_holds_everything(
+def test_a_working_directory_that_contains_the_home_is_not_an_implicit_root(
     tmp_path: Path, where: str
 ) -> None:
     home = tmp_path / "home"
@@ -216,40 +225,44 @@ def test_a_folder_that_nobody_chose_is_not_opened_if_it_holds_everything(
     folder = {"the disk": Path("/"), "home": home, "above home": tmp_path}[where]
     part = {"fileData": {"mimeType": "text/plain", "fileUri": f"file://{home}/.ssh/key"}}
 
-    with child(junto("mcp"), clean_environment(home), folder, measured=True) as client:
+    with stdio_server(
+        junto_command("mcp"), clean_environment(home), folder, with_coverage=True
+    ) as client:
         refused = [
-            facts(client, "read_file", path=str(home / ".ssh" / "key")),
-            facts(client, "list_files"),
-            facts(client, "execute_command", command="ls"),
-            facts(client, "chat", message="x", parts=[part]),
+            call_structured(client, "read_file", path=str(home / ".ssh" / "key")),
+            call_structured(client, "list_files"),
+            call_structured(client, "execute_command", command="ls"),
+            call_structured(client, "chat", message="x", parts=[part]),
         ]
         assert client.finish()[0] == 0
         assert client.process.stderr
-        told = client.process.stderr.read().decode()
+        stderr = client.process.stderr.read().decode()
 
-    for each in refused:
-        assert each["code"] == "SecurityError"
-        assert "Set tools.roots (JUNTO_TOOLS_ROOTS)" in each["message"]
-    assert told.count("No folder is allowed") == 1
+    for reply in refused:
+        assert reply["code"] == "SecurityError"
+        assert "Set tools.roots (JUNTO_TOOLS_ROOTS)" in reply["message"]
+    assert stderr.count("No folder is allowed") == 1
 
 
-def test_a_folder_that_somebody_chose_is_opened_whatever_it_holds(tmp_path: Path) -> None:
+def test_a_configured_root_may_be_the_home(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("chosen")
 
-    with served(tmp_path) as client:
-        read = called(client, "read_file", path="notes.txt")
+    with junto_server(tmp_path) as client:
+        read = call_tool(client, "read_file", path="notes.txt")
 
     assert read["content"][0]["text"] == "chosen"
 
 
-def test_a_project_within_home_is_opened_by_itself(tmp_path: Path) -> None:
+def test_a_project_within_the_home_is_an_implicit_root(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "notes.txt").write_text("here")
 
-    with child(junto("mcp"), clean_environment(tmp_path), project, measured=True) as client:
-        read = called(client, "read_file", path="notes.txt")
-        outside = facts(client, "list_files", path="..")
+    with stdio_server(
+        junto_command("mcp"), clean_environment(tmp_path), project, with_coverage=True
+    ) as client:
+        read = call_tool(client, "read_file", path="notes.txt")
+        outside = call_structured(client, "list_files", path="..")
 
     assert read["content"][0]["text"] == "here"
     assert outside["code"] == "SecurityError"

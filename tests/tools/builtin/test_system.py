@@ -4,26 +4,26 @@ from typing import Any
 
 import pytest
 
-from junto.app.models import catalog_of
-from junto.kit.environment import Environment
+from junto.app.models import build_catalog
+from junto.local_tools.system_info import Environment
 from junto.providers.catalog.catalog import Catalog
-from junto.security.secrets import Redactor
-from junto.settings.tree import Settings
-from junto.tools.kit import current_time, get_env
-from junto.tools.models import list_models
+from junto.security.redaction import Redactor
+from junto.settings.schema import Settings
+from junto.tools.builtin.models import build_list_models_tool
+from junto.tools.builtin.system import build_current_time_tool, build_get_env_tool
 from junto.tools.tool import Tool
-from tests.tools.support import call, registry
+from tests.tools.registry_factory import build_registry, call_tool
 
 
-async def ask(tool: Tool[Any], **arguments: Any) -> tuple[str, dict[str, Any]]:
-    result = await registry(tool).call(call(tool.name, **arguments))
+async def call(tool: Tool[Any], **arguments: Any) -> tuple[str, dict[str, Any]]:
+    result = await call_tool(build_registry(tool), tool.name, **arguments)
     assert isinstance(result, dict)
     return result["content"][0]["text"], result["structuredContent"]
 
 
 @pytest.mark.feature("F154")
-async def test_current_time_is_now_in_the_zone_that_was_asked_for() -> None:
-    text, facts = await ask(current_time("UTC"), timezone="Asia/Taipei")
+async def test_current_time_is_now_in_the_requested_zone() -> None:
+    text, facts = await call(build_current_time_tool("UTC"), timezone="Asia/Taipei")
 
     moment = datetime.fromisoformat(facts["iso8601"])
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
@@ -34,9 +34,9 @@ async def test_current_time_is_now_in_the_zone_that_was_asked_for() -> None:
 
 @pytest.mark.feature("F019")
 async def test_current_time_shows_and_uses_the_configured_zone() -> None:
-    tool = current_time("Europe/Paris")
+    tool = build_current_time_tool("Europe/Paris")
 
-    _, facts = await ask(tool)
+    _, facts = await call(tool)
 
     assert "Default timezone: Europe/Paris" in tool.description
     assert facts["timezone"] == "Europe/Paris"
@@ -45,8 +45,8 @@ async def test_current_time_shows_and_uses_the_configured_zone() -> None:
 @pytest.mark.parametrize(
     "zone", ["Nowhere/Land", "../../etc/passwd", "/etc/passwd", "", "Asia", "\0"]
 )
-async def test_a_zone_that_does_not_exist_is_said_so(zone: str) -> None:
-    _, facts = await ask(current_time("UTC"), timezone=zone)
+async def test_an_unknown_zone_is_refused_and_an_empty_one_is_the_default(zone: str) -> None:
+    _, facts = await call(build_current_time_tool("UTC"), timezone=zone)
 
     if zone:
         assert facts["code"] == "ValidationError"
@@ -68,10 +68,10 @@ async def test_get_env_shows_values_and_hides_secrets() -> None:
         "EMPTY": "",
         "LATIN": b"caf\xe9".decode("utf-8", "surrogateescape"),
     }
-    tool = get_env(Environment(variables, Redactor(["known-value"])))
+    tool = build_get_env_tool(Environment(variables, Redactor(["known-value"])))
 
-    shown = {key: await ask(tool, key=key) for key in variables}
-    missing = await ask(tool, key="MISSING")
+    shown = {key: await call(tool, key=key) for key in variables}
+    missing = await call(tool, key="MISSING")
 
     assert shown["EDITOR"] == ("EDITOR=vi", {"key": "EDITOR", "isSet": True, "value": "vi"})
     assert shown["PWD"][1]["value"] == "/home/me"
@@ -84,17 +84,17 @@ async def test_get_env_shows_values_and_hides_secrets() -> None:
     assert missing == ("MISSING is not set.", {"key": "MISSING", "isSet": False})
 
 
-def catalog(tmp_path: Path, **settings: Any) -> Catalog:
-    return catalog_of(
+def build_test_catalog(tmp_path: Path, **settings: Any) -> Catalog:
+    return build_catalog(
         Settings.model_validate({"embedded": {"enabled": False}, **settings}), tmp_path
     )
 
 
 @pytest.mark.feature("F058")
-async def test_list_models_shows_each_and_marks_the_default(tmp_path: Path) -> None:
+async def test_list_models_shows_every_model_and_marks_the_default(tmp_path: Path) -> None:
     price = {"input": 1, "output": 2.5}
-    tool = list_models(
-        catalog(
+    tool = build_list_models_tool(
+        build_test_catalog(
             tmp_path,
             models=[
                 {"id": "a", "baseUrl": "http://secret.example/v1", "apiKey": "k-0", "price": price},
@@ -103,7 +103,7 @@ async def test_list_models_shows_each_and_marks_the_default(tmp_path: Path) -> N
         )
     )
 
-    text, facts = await ask(tool)
+    text, facts = await call(tool)
 
     lines = text.splitlines()
     assert (
@@ -122,12 +122,12 @@ async def test_list_models_shows_each_and_marks_the_default(tmp_path: Path) -> N
     assert "k-0" not in text + str(facts)
 
 
-async def test_list_models_finds_by_text_and_says_how_many_more_there_are(tmp_path: Path) -> None:
+async def test_list_models_filters_by_text_and_says_how_many_more_there_are(tmp_path: Path) -> None:
     many = [{"id": f"m{number:03}", "baseUrl": "http://x/v1"} for number in range(120)]
-    tool = list_models(catalog(tmp_path, models=many))
+    tool = build_list_models_tool(build_test_catalog(tmp_path, models=many))
 
-    everything, facts = await ask(tool)
-    narrowed, few = await ask(tool, text="M11")
+    everything, facts = await call(tool)
+    narrowed, few = await call(tool, text="M11")
 
     assert (len(facts["models"]), facts["total"]) == (50, 120)
     assert "and 70 more" in everything
@@ -136,7 +136,7 @@ async def test_list_models_finds_by_text_and_says_how_many_more_there_are(tmp_pa
 
 
 async def test_list_models_without_models_says_how_to_add_some(tmp_path: Path) -> None:
-    text, facts = await ask(list_models(catalog(tmp_path)))
+    text, facts = await call(build_list_models_tool(build_test_catalog(tmp_path)))
 
     assert "ANTHROPIC_API_KEY" in text
     assert facts == {"models": [], "total": 0}

@@ -1,4 +1,4 @@
-"""The tool `usage`, through the protocol, and budgets that outlive their server."""
+"""The tool `usage` over MCP, and budgets that outlive their server."""
 
 import asyncio
 import json
@@ -8,29 +8,29 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from junto.domain.usage import Amount, Heading
-from junto.storage.lazily import Lazily
-from junto.storage.sqlite.database import Database
+from junto.domain.usage import UsageKey, UsageTotals
+from junto.runtime.lazy import Lazy
+from junto.storage.sqlite.database import SqliteDatabase
 from junto.storage.sqlite.usage import SqliteUsage
-from tests.clients import SECONDS, child, junto
-from tests.processes import until
-from tests.server_upstream import ServedUpstream
-from tests.tools.test_chat import Client, called, environment, serving, upstream
+from tests.clients import TIMEOUT_SECONDS, junto_command, stdio_server
+from tests.fake_model_server import FakeModelServer
+from tests.processes import wait_until
+from tests.tools.builtin.test_chat import Client, called, environment, serving, upstream
 
 __all__ = ["upstream"]
 
 
-def told(client: Client, **arguments: Any) -> dict[str, Any]:
+def get_usage(client: Client, **arguments: Any) -> dict[str, Any]:
     facts: dict[str, Any] = client("usage", **arguments)["structuredContent"]
     return facts
 
 
-def by_name(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def lines_by_name(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {line["name"]: line for line in facts["lines"]}
 
 
-def test_calls_tokens_and_cost_are_told_by_model_tool_and_caller(
-    tmp_path: Path, upstream: ServedUpstream
+def test_calls_tokens_and_cost_are_reported_by_model_tool_and_caller(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     with serving(tmp_path, upstream) as server:
         client = Client(server)
@@ -39,9 +39,9 @@ def test_calls_tokens_and_cost_are_told_by_model_tool_and_caller(
         client("query", prompt="Hi", modelId="b")
         client("chat", message="Hi", conversationId="f" * 32)
 
-        models = by_name(told(client))
-        tools = by_name(told(client, by="tool"))
-        callers = by_name(told(client, by="caller"))
+        models = lines_by_name(get_usage(client))
+        tools = lines_by_name(get_usage(client, by="tool"))
+        callers = lines_by_name(get_usage(client, by="caller"))
         report = client("usage", window="today", by="tool")
 
     assert models["a"] == {
@@ -63,7 +63,9 @@ def test_calls_tokens_and_cost_are_told_by_model_tool_and_caller(
     assert "- chat: 4 calls (1 failed), 30 tokens in, 15 out, $0.000315" in text
 
 
-def test_a_bad_window_is_refused_in_words(tmp_path: Path, upstream: ServedUpstream) -> None:
+def test_an_invalid_window_is_refused_with_valid_examples(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
     with serving(tmp_path, upstream) as server:
         refused = Client(server)("usage", window="for ever")
 
@@ -71,7 +73,7 @@ def test_a_bad_window_is_refused_in_words(tmp_path: Path, upstream: ServedUpstre
     assert "24h, 7d or 4w" in refused["content"][0]["text"]
 
 
-def test_it_can_be_switched_off(tmp_path: Path, upstream: ServedUpstream) -> None:
+def test_usage_can_be_disabled(tmp_path: Path, upstream: FakeModelServer) -> None:
     with serving(tmp_path, upstream, JUNTO_USAGE_ENABLED="false") as server:
         names = [tool["name"] for tool in server.ask(1, "tools/list")["result"]["tools"]]
         called(server, "current_time")
@@ -80,55 +82,57 @@ def test_it_can_be_switched_off(tmp_path: Path, upstream: ServedUpstream) -> Non
     assert not (tmp_path / "data" / "junto" / "junto.db").exists()
 
 
-def test_a_budget_is_remembered_by_the_next_server_and_by_one_that_was_killed(
-    tmp_path: Path, upstream: ServedUpstream
+def test_a_budget_persists_across_servers_that_are_killed(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    """Each answer may cost 0.0009 dollars and a little, and costs 0.000105: a third has no room."""
+    """An answer may cost a little over $0.0009, and costs $0.000105: a third exceeds the budget."""
     variables = environment(tmp_path, upstream, JUNTO_BUDGET_LIMIT="0.00105")
     outcomes = []
     for _ in range(3):
-        with child(junto("mcp"), variables, tmp_path) as server:
+        with stdio_server(junto_command("mcp"), variables, tmp_path) as server:
             outcomes.append(called(server, "chat", message="Hi", maxTokens=60))
             server.process.send_signal(signal.SIGKILL)
             server.process.wait()
 
     with serving(tmp_path, upstream, JUNTO_BUDGET_LIMIT="0.00105") as server:
-        [budget] = told(Client(server))["budgets"]
+        [budget] = get_usage(Client(server))["budgets"]
 
     assert [outcome["isError"] for outcome in outcomes] == [False, False, True]
     assert outcomes[2]["structuredContent"]["code"] == "BudgetExceeded"
     assert budget == {"name": "all", "period": "month", "limitUsd": 0.00105, "leftUsd": 0.00084}
 
 
-def test_what_was_used_is_written_down_soon_and_the_old_forgotten(
-    tmp_path: Path, upstream: ServedUpstream
+def test_usage_is_saved_soon_and_old_usage_is_deleted(
+    tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    """Look from another process, while the server runs, which is then killed."""
+    """Another process reads the usage, while the server runs and after it was killed."""
 
-    def used() -> dict[str, Any]:
-        done = subprocess.run(
-            junto("usage", "--json", "--by", "tool", "--since", "2000-01-01"),
+    def count_calls() -> dict[str, Any]:
+        result = subprocess.run(
+            junto_command("usage", "--json", "--by", "tool", "--since", "2000-01-01"),
             env=environment(tmp_path, upstream),
             capture_output=True,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=True,
         )
-        lines: list[dict[str, Any]] = json.loads(done.stdout)["by"]["tool"]
+        lines: list[dict[str, Any]] = json.loads(result.stdout)["by"]["tool"]
         return {line["tool"]: line["calls"] for line in lines}
 
-    asyncio.run(_added(tmp_path, Heading(1_000_000_000, "local", "ancient"), Amount(calls=1)))
-    assert used() == {"ancient": 1}
+    asyncio.run(
+        _add_usage(tmp_path, UsageKey(1_000_000_000, "local", "ancient"), UsageTotals(calls=1))
+    )
+    assert count_calls() == {"ancient": 1}
 
-    with child(junto("mcp"), environment(tmp_path, upstream), tmp_path) as server:
+    with stdio_server(junto_command("mcp"), environment(tmp_path, upstream), tmp_path) as server:
         called(server, "current_time")
-        until(lambda: used() == {"current_time": 1})
+        wait_until(lambda: count_calls() == {"current_time": 1})
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()
 
-    assert used() == {"current_time": 1}
+    assert count_calls() == {"current_time": 1}
 
 
-async def _added(home: Path, heading: Heading, amount: Amount) -> None:
+async def _add_usage(home: Path, key: UsageKey, totals: UsageTotals) -> None:
     async with AsyncExitStack() as stack:
         path = home / "data" / "junto" / "junto.db"
-        await SqliteUsage(Lazily(lambda: Database.opened(path), stack)).add({heading: amount})
+        await SqliteUsage(Lazy(lambda: SqliteDatabase.open(path), stack)).add({key: totals})

@@ -1,1 +1,1 @@
-"""The programs that Junto can be added to: where they keep their servers, and in which form."""
+"""The MCP clients that Junto can be added to: their configuration files and formats."""

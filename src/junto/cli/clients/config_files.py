@@ -1,4 +1,4 @@
-"""Files of other programs: changed in one step, with the file as it was kept beside them."""
+"""Atomic edits of other programs' configuration files, with backups next to them."""
 
 import codecs
 import contextlib
@@ -11,110 +11,116 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from junto.cli.clients.forms import UnreadableError, place
+from junto.cli.clients.formats import ConfigSyntaxError, find_line_and_column
 from junto.domain.errors import InputOutputError
 
-# Somebody may be writing at the same time; who writes all the time is not waited for.
-_TRIES = 3
-_LARGEST = 50 * 1024 * 1024
-# The file as it was before Junto touched it at all, and before the latest changes.
-_LATEST = 2
+# Another program may write the file at the same time; after this many conflicts, give up.
+_MAX_ATTEMPTS = 3
+_MAX_FILE_BYTES = 50 * 1024 * 1024
+# Kept in addition to the first backup, which is the file before Junto's first change.
+_MAX_RECENT_BACKUPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Whether a file was changed, and where it is kept as it was, if there was one."""
+class FileChange:
+    """The outcome of an edit: whether the file changed, and the path of its backup, if any."""
 
-    made: bool
+    changed: bool
     backup: Path | None = None
 
 
-def change(path: Path, edit: Callable[[str], str]) -> Change:
-    """Replace a file by what `edit` makes of its text, unless that is the same.
+def edit_file(path: Path, edit: Callable[[str], str]) -> FileChange:
+    """Replace the text of a file with the result of `edit`, unless it is the same.
 
-    A link is followed, so that it stays one. A file that is not there has an empty text.
+    Symbolic links are followed and preserved. A missing file counts as an empty text.
 
     Raises:
-        UnreadableError: it is not UTF-8.
-        InputOutputError: it cannot be read or written, or another program does so all the time.
+        ConfigSyntaxError: the file is not UTF-8.
+        InputOutputError: the file cannot be read or written, or keeps changing.
     """
     target = Path(os.path.realpath(path))
-    for _ in range(_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         try:
-            before = _content(target)
-            mark, text = _decoded(before or b"")
+            before = _read_content(target)
+            bom, text = _decode(before or b"")
             if (after := edit(text)) == text:
-                return Change(made=False)
-            if (made := _replaced(path, target, before, mark + after.encode())) is not None:
-                return made
+                return FileChange(changed=False)
+            if (change := _replace_file(path, target, before, bom + after.encode())) is not None:
+                return change
         except OSError as error:
             raise InputOutputError(f"{path} cannot be changed: {error.strerror}.") from error
     raise InputOutputError(f"{path} keeps changing. Close the program it belongs to, then retry.")
 
 
-def _content(target: Path) -> bytes | None:
+def _read_content(target: Path) -> bytes | None:
     try:
-        found = target.stat()
+        info = target.stat()
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+    if not stat.S_ISREG(info.st_mode) or info.st_size > _MAX_FILE_BYTES:
         raise InputOutputError(f"{target} is no ordinary file, or too large: it is left alone.")
     return target.read_bytes()
 
 
-def _decoded(content: bytes) -> tuple[bytes, str]:
-    """Return a text, and before it the mark by which some editors on Windows know UTF-8."""
-    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+def _decode(content: bytes) -> tuple[bytes, str]:
+    """Return the UTF-8 byte order mark, which some Windows editors write, and the text."""
+    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
-        return mark, content[len(mark) :].decode()
+        return bom, content[len(bom) :].decode()
     except UnicodeDecodeError as error:
-        before = content[len(mark) :][: error.start].decode()
-        raise UnreadableError("this is not UTF-8", *place(before, len(before))) from error
+        valid = content[len(bom) :][: error.start].decode()
+        raise ConfigSyntaxError(
+            "this is not UTF-8", *find_line_and_column(valid, len(valid))
+        ) from error
 
 
-def _replaced(path: Path, target: Path, before: bytes | None, after: bytes) -> Change | None:
-    """Put `after` in the place of `before`; nothing is done if that is not what is there."""
-    was = target.stat() if before is not None else None
-    if was and not (was.st_mode & 0o222 and os.access(target, os.W_OK)):
-        # Renaming would get around it, but somebody has a reason, or a program that manages it.
+def _replace_file(
+    path: Path, target: Path, before: bytes | None, after: bytes
+) -> FileChange | None:
+    """Replace `before` with `after`; return None if the file has changed in the meantime."""
+    old_stat = target.stat() if before is not None else None
+    if old_stat and not (old_stat.st_mode & 0o222 and os.access(target, os.W_OK)):
+        # A rename would bypass this, but the file may be read-only on purpose or managed elsewhere.
         raise InputOutputError(f"{path} is read-only, so it is left alone.")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = _written(target.parent, f".{target.name}.", after, was)
+    temp_file = _write_temp_file(target.parent, f".{target.name}.", after, old_stat)
     backup = None
     try:
-        backup = _backup(path, before, was) if before is not None else None
-        if _content(target) != before:
+        backup = _write_backup(path, before, old_stat) if before is not None else None
+        if _read_content(target) != before:
             if backup:
                 backup.unlink()
             return None
-        fresh.replace(target)
+        temp_file.replace(target)
     finally:
-        fresh.unlink(missing_ok=True)
-    return Change(made=True, backup=backup)
+        temp_file.unlink(missing_ok=True)
+    return FileChange(changed=True, backup=backup)
 
 
-def _written(folder: Path, prefix: str, content: bytes, like: os.stat_result | None) -> Path:
-    """Write a new file that only its owner may read, or whoever may read the one it is like."""
-    descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
+def _write_temp_file(
+    directory: Path, prefix: str, content: bytes, like_stat: os.stat_result | None
+) -> Path:
+    """Write a new file that is private, or that has the owner and mode of `like_stat`."""
+    descriptor, name = tempfile.mkstemp(prefix=prefix, dir=directory)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
-    if like:
+    if like_stat:
         if hasattr(os, "chown"):
             with contextlib.suppress(PermissionError):
-                os.chown(name, like.st_uid, like.st_gid)
-        Path(name).chmod(stat.S_IMODE(like.st_mode))
+                os.chown(name, like_stat.st_uid, like_stat.st_gid)
+        Path(name).chmod(stat.S_IMODE(like_stat.st_mode))
     return Path(name)
 
 
-def _backup(path: Path, content: bytes, like: os.stat_result | None) -> Path:
-    """Keep `content` beside a file, and not too many of its kind."""
-    named = f"{path.name}.junto-backup-"
-    backup = path.with_name(f"{named}{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-    _written(path.parent, f".{named}", content, like).rename(backup)
-    backup.chmod(0o600)  # it may hold tokens, and nobody but its owner needs it
-    _, *others = sorted(path.parent.glob(f"{glob.escape(named)}*"))
-    for each in others[:-_LATEST]:
+def _write_backup(path: Path, content: bytes, like_stat: os.stat_result | None) -> Path:
+    """Write `content` to a backup next to a file, and delete older backups."""
+    prefix = f"{path.name}.junto-backup-"
+    backup = path.with_name(f"{prefix}{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    _write_temp_file(path.parent, f".{prefix}", content, like_stat).rename(backup)
+    backup.chmod(0o600)  # it may contain tokens
+    _, *newer = sorted(path.parent.glob(f"{glob.escape(prefix)}*"))
+    for each in newer[:-_MAX_RECENT_BACKUPS]:
         each.unlink(missing_ok=True)
     return backup

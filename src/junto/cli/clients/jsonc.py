@@ -1,4 +1,4 @@
-"""JSON as people keep it by hand, with comments and commas too many: every value, and its place."""
+"""A parser for JSON with comments and trailing commas that records where each value is."""
 
 import json
 import re
@@ -6,128 +6,134 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from junto.cli.clients.forms import UnreadableError, place
+from junto.cli.clients.formats import ConfigSyntaxError, find_line_and_column
 
-# How deep a file may go; nobody's does, and a deeper one would end our own stack.
-_DEEPEST = 200
-_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# The parser is recursive; deeper files would overflow the stack.
+_MAX_DEPTH = 200
+_BLANKS_AND_COMMENTS = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_WORD = re.compile(r"true|false|null")
+_LITERAL = re.compile(r"true|false|null")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A value, from where to where it stands, and its members if it is an object."""
+class JsonNode:
+    """A value, its start and end in the text, and its members if it is an object."""
 
     start: int
     end: int
     data: Any
-    members: tuple["Member", ...] = ()
+    members: tuple["JsonMember", ...] = ()
 
-    def member(self, key: str) -> "Member | None":
-        """Return a member; of several with one name the last, which is the one that counts."""
+    def find_member(self, key: str) -> "JsonMember | None":
+        """Return the member with this key, the last one if there are duplicates."""
         return next((each for each in reversed(self.members) if each.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A name in an object and its value; `comma` is where the comma behind it ends, if any."""
+class JsonMember:
+    """A key and its value in an object; `comma_end` is where the comma after it ends, if any."""
 
     key: str
     start: int
-    value: Value
-    comma: int | None
+    value: JsonNode
+    comma_end: int | None
 
 
-def _number(digits: str) -> float:
-    """Return a whole number; one with more digits than Python reads is only nearly right."""
+def _parse_int(digits: str) -> float:
+    """Return an integer; very long ones, which `int()` may reject, become a float."""
     return int(digits) if len(digits) < sys.int_info.str_digits_check_threshold else float(digits)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Parser:
     text: str
-    at: int = 0
+    position: int = 0
     depth: int = 0
 
-    def wrong(self, reason: str) -> UnreadableError:
-        return UnreadableError(reason, *place(self.text, self.at))
+    def syntax_error(self, reason: str) -> ConfigSyntaxError:
+        return ConfigSyntaxError(reason, *find_line_and_column(self.text, self.position))
 
-    def skip(self) -> str:
-        """Go on to what is neither blank nor comment, and return its first character."""
-        found = _BLANK.match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        if self.text.startswith("/*", self.at):
-            raise self.wrong("a comment has no end")
-        return self.text[self.at : self.at + 1]
+    def skip_blanks(self) -> str:
+        """Skip whitespace and comments, and return the next character, if any."""
+        match = _BLANKS_AND_COMMENTS.match(self.text, self.position)
+        self.position = match.end() if match else self.position
+        if self.text.startswith("/*", self.position):
+            raise self.syntax_error("a comment has no end")
+        return self.text[self.position : self.position + 1]
 
-    def value(self) -> Value:
-        first = self.skip()
-        start = self.at
+    def parse_value(self) -> JsonNode:
+        first = self.skip_blanks()
+        start = self.position
         if first in ("{", "["):
             self.depth += 1
-            if self.depth > _DEEPEST:
-                raise self.wrong("it goes too deep")
-            found = self._object() if first == "{" else self._array()
+            if self.depth > _MAX_DEPTH:
+                raise self.syntax_error("it goes too deep")
+            node = self._parse_object() if first == "{" else self._parse_array()
             self.depth -= 1
-            return found
-        for pattern in (_STRING, _NUMBER, _WORD):
+            return node
+        for pattern in (_STRING, _NUMBER, _LITERAL):
             if token := pattern.match(self.text, start):
-                self.at = token.end()
-                return Value(start, self.at, json.loads(token.group(), parse_int=_number))
-        raise self.wrong("a value is expected" if first else "the file ends too early")
+                self.position = token.end()
+                return JsonNode(
+                    start, self.position, json.loads(token.group(), parse_int=_parse_int)
+                )
+        raise self.syntax_error("a value is expected" if first else "the file ends too early")
 
-    def _object(self) -> Value:
-        start, members = self.at, list[Member]()
-        self.at += 1
-        while (first := self.skip()) != "}":
-            if not (token := _STRING.match(self.text, self.at)):
-                raise self.wrong(
+    def _parse_object(self) -> JsonNode:
+        start, members = self.position, list[JsonMember]()
+        self.position += 1
+        while (first := self.skip_blanks()) != "}":
+            if not (token := _STRING.match(self.text, self.position)):
+                raise self.syntax_error(
                     "a name in quotes is expected" if first else "a brace is not closed"
                 )
-            place_of_key, self.at = self.at, token.end()
-            if self.skip() != ":":
-                raise self.wrong("a colon is expected")
-            self.at += 1
-            value = self.value()
+            key_start, self.position = self.position, token.end()
+            if self.skip_blanks() != ":":
+                raise self.syntax_error("a colon is expected")
+            self.position += 1
+            value = self.parse_value()
             members.append(
-                Member(json.loads(token.group()), place_of_key, value, self._comma("}", "brace"))
+                JsonMember(
+                    json.loads(token.group()), key_start, value, self._parse_comma("}", "brace")
+                )
             )
-        self.at += 1
+        self.position += 1
         data = {each.key: each.value.data for each in members}
-        return Value(start, self.at, data, tuple(members))
+        return JsonNode(start, self.position, data, tuple(members))
 
-    def _array(self) -> Value:
-        start, items = self.at, list[Any]()
-        self.at += 1
-        while self.skip() != "]":
-            items.append(self.value().data)
-            self._comma("]", "bracket")
-        self.at += 1
-        return Value(start, self.at, items)
+    def _parse_array(self) -> JsonNode:
+        start, items = self.position, list[Any]()
+        self.position += 1
+        while self.skip_blanks() != "]":
+            items.append(self.parse_value().data)
+            self._parse_comma("]", "bracket")
+        self.position += 1
+        return JsonNode(start, self.position, items)
 
-    def _comma(self, closing: str, name: str) -> int | None:
-        """Go past a comma and return where it ends; without one, the end must come."""
-        following = self.skip()
+    def _parse_comma(self, closing: str, name: str) -> int | None:
+        """Skip a comma and return its end, or return None at the closing character."""
+        following = self.skip_blanks()
         if following == ",":
-            self.at += 1
-            return self.at
+            self.position += 1
+            return self.position
         if following != closing:
-            raise self.wrong("a comma is expected" if following else f"a {name} is not closed")
+            raise self.syntax_error(
+                "a comma is expected" if following else f"a {name} is not closed"
+            )
         return None
 
 
-def parsed(text: str) -> Value | None:
-    """Return what `text` says, or nothing if there is nothing but blanks and comments.
+def parse_jsonc(text: str) -> JsonNode | None:
+    """Return the root value of `text`, or None if there are only whitespace and comments.
 
     Raises:
-        UnreadableError: it is no JSON, not even with comments.
+        ConfigSyntaxError: the text is not valid JSON, apart from comments and trailing commas.
     """
-    reading = _Reading(text)
-    if not reading.skip():
+    parser = _Parser(text)
+    if not parser.skip_blanks():
         return None
-    found = reading.value()
-    if reading.skip():
-        raise reading.wrong("something stands behind the end")
-    return found
+    root = parser.parse_value()
+    if parser.skip_blanks():
+        raise parser.syntax_error("something stands behind the end")
+    return root

@@ -1,4 +1,4 @@
-"""Changes to one value of a JSON text; everything around it stays, comments and blanks included."""
+"""Edits of one value in a JSON text that preserve everything else, including comments."""
 
 import json
 import re
@@ -7,189 +7,200 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from junto.cli.clients import jsonc
-from junto.cli.clients.forms import Form, Path, UnchangeableError, newline_of
-from junto.cli.clients.jsonc import Member, Value
+from junto.cli.clients.formats import ConfigEditError, ConfigFormat, KeyPath, detect_newline
+from junto.cli.clients.jsonc import JsonMember, JsonNode
 
-_INDENT = "  "
+_DEFAULT_INDENT = "  "
 _REST_OF_LINE = re.compile(r"(?:[ \t]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _REST_IS_BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
-_KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+_TYPE_NAMES = {
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
 
 
-def read(text: str) -> Mapping[str, Any]:
-    """Return what `text` says; an empty one says nothing.
-
-    Raises:
-        UnreadableError: it is no JSON, not even with comments.
-        UnchangeableError: it is no object.
-    """
-    root = jsonc.parsed(text)
-    return {} if root is None else _object(root, ()).data
-
-
-def put(text: str, path: Path, value: Any) -> str:
-    """Return `text` with `value` at `path`; objects that are missing on the way are made.
+def parse(text: str) -> Mapping[str, Any]:
+    """Return the object in `text`; an empty text counts as an empty object.
 
     Raises:
-        UnchangeableError: something on the way is no object.
+        ConfigSyntaxError: the text is not valid JSON, apart from comments and trailing commas.
+        ConfigEditError: the root is not an object.
     """
-    root = jsonc.parsed(text)
-    style = _Style.of(text, root)
+    root = jsonc.parse_jsonc(text)
+    return {} if root is None else _require_object(root, ()).data
+
+
+def set_value(text: str, path: KeyPath, value: Any) -> str:
+    """Return `text` with `value` at `path`; missing parent objects are created.
+
+    Raises:
+        ConfigEditError: a parent is not an object.
+    """
+    root = jsonc.parse_jsonc(text)
+    style = _Style.detect(text, root)
     if root is None:
-        start = "" if not text or text.endswith("\n") else style.newline
-        return text + start + style.shown(_nested(path, value), "") + style.newline
-    node = _object(root, ())
+        lead = "" if not text or text.endswith("\n") else style.newline
+        return text + lead + style.format_value(_nest_value(path, value), "") + style.newline
+    node = _require_object(root, ())
     for depth, key in enumerate(path):
-        member = node.member(key)
+        member = node.find_member(key)
         if member is None:
-            return _added(text, style, node, key, _nested(path[depth + 1 :], value))
+            return _append_member(text, style, node, key, _nest_value(path[depth + 1 :], value))
         if depth + 1 < len(path):
-            node = _object(member.value, path[: depth + 1])
+            node = _require_object(member.value, path[: depth + 1])
             continue
         old = member.value
         if old.data != value or type(old.data) is not type(value):
-            shown = style.shown(value, _indent(text, member.start))
-            return text[: old.start] + shown + text[old.end :]
+            formatted = style.format_value(value, _find_indent(text, member.start))
+            return text[: old.start] + formatted + text[old.end :]
     return text
 
 
-def take(text: str, path: Path) -> str:
-    """Return `text` without what stands at `path`; what is not there need not go."""
+def remove_value(text: str, path: KeyPath) -> str:
+    """Return `text` without the value at `path`, if there is one."""
     while True:
-        node = jsonc.parsed(text)
+        node = jsonc.parse_jsonc(text)
         for key in path[:-1]:
-            found = node.member(key) if node else None
-            node = found.value if found else None
-        member = node.member(path[-1]) if node else None
+            parent = node.find_member(key) if node else None
+            node = parent.value if parent else None
+        member = node.find_member(path[-1]) if node else None
         if node is None or member is None:
             return text
-        text = _without(text, node, member)
+        text = _remove_member(text, node, member)
 
 
-JSONC = Form("JSON", read, put, take)
+JSONC = ConfigFormat("JSON", parse, set_value, remove_value)
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How a text is laid out, as far as what is added should look the same."""
+    """The layout of a text, which added members follow."""
 
     newline: str
     indent: str
-    spread: bool
+    multiline: bool
     separators: tuple[str, str]
 
     @classmethod
-    def of(cls, text: str, root: Value | None) -> "_Style":
+    def detect(cls, text: str, root: JsonNode | None) -> "_Style":
         if root is None or not root.members:
-            return cls(newline_of(text), _INDENT, True, (", ", ": "))  # noqa: FBT003
+            return cls(detect_newline(text), _DEFAULT_INDENT, True, (", ", ": "))  # noqa: FBT003
         first = root.members[0]
-        spread = "\n" in text[root.start : first.start]
-        separators = (", ", ": ") if spread or '": ' in text else (",", ":")
-        return cls(newline_of(text), _indent(text, first.start) or _INDENT, spread, separators)
+        multiline = "\n" in text[root.start : first.start]
+        separators = (", ", ": ") if multiline or '": ' in text else (",", ":")
+        return cls(
+            detect_newline(text),
+            _find_indent(text, first.start) or _DEFAULT_INDENT,
+            multiline,
+            separators,
+        )
 
-    def shown(self, value: Any, indent: str) -> str:
-        """Return a value as it is to be written on a line with this indent."""
-        if not self.spread:
+    def format_value(self, value: Any, indent: str) -> str:
+        """Return a value as JSON for a line with this indent."""
+        if not self.multiline:
             return json.dumps(value, ensure_ascii=False, separators=self.separators)
         if not isinstance(value, dict) or not value:
             return json.dumps(value, ensure_ascii=False)
         inner = indent + self.indent
-        lines = [inner + self.member(key, each, inner) for key, each in value.items()]
+        lines = [inner + self.format_member(key, each, inner) for key, each in value.items()]
         comma = "," + self.newline
         return "{" + self.newline + comma.join(lines) + self.newline + indent + "}"
 
-    def member(self, key: str, value: Any, indent: str) -> str:
+    def format_member(self, key: str, value: Any, indent: str) -> str:
         name = json.dumps(key, ensure_ascii=False)
-        return name + self.separators[1] + self.shown(value, indent)
+        return name + self.separators[1] + self.format_value(value, indent)
 
 
-def _object(value: Value, path: Path) -> Value:
+def _require_object(value: JsonNode, path: KeyPath) -> JsonNode:
     if isinstance(value.data, dict):
         return value
-    what = _KINDS.get(type(value.data), "nothing")
+    type_name = _TYPE_NAMES.get(type(value.data), "nothing")
     name = f"`{'.'.join(path)}`" if path else "the whole of it"
-    raise UnchangeableError(f"{name} is {what} where an object with names is expected")
+    raise ConfigEditError(f"{name} is {type_name} where an object with names is expected")
 
 
-def _nested(path: Path, value: Any) -> Any:
+def _nest_value(path: KeyPath, value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
 
 
-def _indent(text: str, index: int) -> str:
-    """Return the blanks that begin the line of a place."""
+def _find_indent(text: str, index: int) -> str:
+    """Return the indent of the line that an index is on."""
     line = text[text.rfind("\n", 0, index) + 1 : index]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _rest_of_line(text: str, index: int) -> int:
-    """Return where a line ends, past the comments on it."""
-    found = _REST_OF_LINE.match(text, index)
-    return found.end() if found else index
+def _find_line_end(text: str, index: int) -> int:
+    """Return the index after the whitespace and comments that follow on the same line."""
+    match = _REST_OF_LINE.match(text, index)
+    return match.end() if match else index
 
 
-def _added(text: str, style: _Style, node: Value, key: str, value: Any) -> str:
-    """Return `text` with another member at the end of an object."""
+def _append_member(text: str, style: _Style, node: JsonNode, key: str, value: Any) -> str:
+    """Return `text` with a new member at the end of an object."""
     if not node.members:
-        return _filled(text, style, node, key, value)
+        return _insert_first_member(text, style, node, key, value)
     last = node.members[-1]
     if "\n" not in text[node.start : last.start]:
-        point = last.comma or last.value.end
-        lead = " " if last.comma else style.separators[0]
-        new = lead + replace(style, spread=False).member(key, value, "")
-        return text[:point] + new + ("," if last.comma else "") + text[point:]
-    indent = _indent(text, last.start)
-    new = style.newline + indent + style.member(key, value, indent)
-    if last.comma:
-        point = _rest_of_line(text, last.comma)
+        point = last.comma_end or last.value.end
+        lead = " " if last.comma_end else style.separators[0]
+        new = lead + replace(style, multiline=False).format_member(key, value, "")
+        return text[:point] + new + ("," if last.comma_end else "") + text[point:]
+    indent = _find_indent(text, last.start)
+    new = style.newline + indent + style.format_member(key, value, indent)
+    if last.comma_end:
+        point = _find_line_end(text, last.comma_end)
         return text[:point] + new + "," + text[point:]
     end = last.value.end
-    point = _rest_of_line(text, end)
+    point = _find_line_end(text, end)
     return text[:end] + "," + text[end:point] + new + text[point:]
 
 
-def _filled(text: str, style: _Style, node: Value, key: str, value: Any) -> str:
-    """Return `text` with the first member of an object."""
+def _insert_first_member(text: str, style: _Style, node: JsonNode, key: str, value: Any) -> str:
+    """Return `text` with a member in an object that has none."""
     inside = text[node.start + 1 : node.end - 1]
-    outer = _indent(text, node.start)
+    outer = _find_indent(text, node.start)
     indent = outer + style.indent
-    new = style.member(key, value, indent)
-    if inside.strip():  # a comment, which may run to the end of its line
+    new = style.format_member(key, value, indent)
+    if inside.strip():  # a comment, which may extend to the end of its line
         point = node.start + 1 + len(inside.rstrip())
         return text[:point] + style.newline + indent + new + text[point:]
-    if style.spread:
+    if style.multiline:
         new = style.newline + indent + new + style.newline + outer
     return text[: node.start + 1] + new + text[node.end - 1 :]
 
 
-def _without(text: str, node: Value, member: Member) -> str:
-    """Return `text` without a member, and with no comma too many or too few."""
-    start, end = member.start, member.comma or member.value.end
-    place = [each.start for each in node.members].index(start)
-    alone = _REST_IS_BLANK.match(text, end)
-    if place + 1 < len(node.members):
-        line = text.rfind("\n", 0, start) + 1
-        if alone and line and not text[line:start].strip(" \t"):
-            return text[:line] + text[alone.end() :]
+def _remove_member(text: str, node: JsonNode, member: JsonMember) -> str:
+    """Return `text` without a member, and with the commas around it corrected."""
+    start, end = member.start, member.comma_end or member.value.end
+    position = [each.start for each in node.members].index(start)
+    line_end = _REST_IS_BLANK.match(text, end)
+    if position + 1 < len(node.members):
+        line_start = text.rfind("\n", 0, start) + 1
+        if line_end and line_start and not text[line_start:start].strip(" \t"):
+            return text[:line_start] + text[line_end.end() :]
         return text[:start] + text[end:].lstrip(" \t")
-    before = node.members[place - 1] if place else None
-    since = (before.comma or before.value.end) if before else node.start + 1
-    # The line before may end in a comment, which would swallow what follows on this one.
-    comments = _COMMENT.findall(text[since:start])
-    if alone or not any(comment.startswith("//") for comment in comments):
-        start = _lead(text, start)
+    previous = node.members[position - 1] if position else None
+    gap_start = (previous.comma_end or previous.value.end) if previous else node.start + 1
+    # A `//` comment at the end of the previous line would swallow what follows on this one.
+    comments = _COMMENT.findall(text[gap_start:start])
+    if line_end or not any(comment.startswith("//") for comment in comments):
+        start = _find_lead_start(text, start)
     else:
         start = len(text[:start].rstrip(" \t"))
-    if before is None and not (text[node.start + 1 : start] + text[end : node.end - 1]).strip():
+    if previous is None and not (text[node.start + 1 : start] + text[end : node.end - 1]).strip():
         start, end = node.start + 1, node.end - 1
-    if before and before.comma and member.comma is None:
-        return text[: before.comma - 1] + text[before.comma : start] + text[end:]
+    if previous and previous.comma_end and member.comma_end is None:
+        return text[: previous.comma_end - 1] + text[previous.comma_end : start] + text[end:]
     return text[:start] + text[end:]
 
 
-def _lead(text: str, start: int) -> int:
-    """Return where the blanks before a member begin, the end of the line before included."""
+def _find_lead_start(text: str, start: int) -> int:
+    """Return where the whitespace before a member starts, including one line break."""
     before = text[:start].rstrip(" \t")
     return len(before.removesuffix("\n").removesuffix("\r"))

@@ -1,1 +1,1 @@
-"""The commands and their options; what each does is imported when it is called."""
+"""Command definitions and options. Each command imports its implementation when it is called."""

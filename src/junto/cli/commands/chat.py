@@ -1,12 +1,18 @@
-"""`junto chat`, the `models` that it asks, and the `usage` that comes of it."""
+"""Definitions of `junto chat`, `models` and `usage`."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from junto.cli.options import KEPT, as_json, junto, loaded_with, with_settings
-from junto.cli.values import conversation_ids, model_ids
+from junto.cli.completion_values import complete_conversation, complete_model
+from junto.cli.options import (
+    CONVERSATION_FILES,
+    json_option,
+    junto,
+    load_command_settings,
+    with_settings,
+)
 from junto.domain.errors import InvalidInputError
 
 
@@ -19,7 +25,7 @@ from junto.domain.errors import InvalidInputError
         'git diff | junto chat "Review this."': "What comes through a pipe is added:",
         'junto chat --continue "And at night?"': "Go on with the latest conversation:",
     },
-    files={**KEPT, "chat_history": "beside it, has the lines you typed"},
+    files={**CONVERSATION_FILES, "chat_history": "beside it, has the lines you typed"},
     see=("junto models", "junto conversations"),
 )
 @click.argument("message", nargs=-1, help="What to ask. Without it, you talk line by line.")
@@ -28,14 +34,14 @@ from junto.domain.errors import InvalidInputError
     "--model",
     metavar="ID",
     help="The model to ask.  [default: default_model]",
-    shell_complete=model_ids,
+    shell_complete=complete_model,
 )
 @click.option(
     "-c",
     "--conversation",
     metavar="ID",
     help="Go on with this conversation.",
-    shell_complete=conversation_ids,
+    shell_complete=complete_conversation,
 )
 @click.option("--continue", "latest", is_flag=True, help="Go on with the latest conversation.")
 @click.option(
@@ -63,7 +69,7 @@ from junto.domain.errors import InvalidInputError
 )
 @with_settings
 def chat(
-    message: tuple[str, ...], config: Path | None, log_level: str | None, **wishes: Any
+    message: tuple[str, ...], config: Path | None, log_level: str | None, **options: Any
 ) -> None:
     """Talk with a model in the terminal.
 
@@ -71,13 +77,12 @@ def chat(
     Ctrl-D. The answer goes to standard output; in a terminal, what it cost and its id go to
     standard error. All is kept as a conversation, which any client of yours can go on with.
     """
-    from junto.cli.chat import Wishes
-    from junto.cli.chat import chat as answer
-    from junto.domain.questions import Effort
+    from junto.cli.chat import ChatOptions, run_chat
+    from junto.domain.completions import Effort
 
-    effort = wishes.pop("reasoning")
-    chosen = Wishes(**wishes, reasoning=Effort(effort) if effort else None)
-    answer(loaded_with(config, log_level), " ".join(message), chosen)
+    effort = options.pop("reasoning")
+    chat_options = ChatOptions(**options, reasoning=Effort(effort) if effort else None)
+    run_chat(load_command_settings(config, log_level), " ".join(message), chat_options)
 
 
 @junto.command(
@@ -94,7 +99,7 @@ def chat(
 )
 @click.argument("text", required=False, help="Only those with this in their names.")
 @click.option("--refresh", is_flag=True, help="Ask the providers for their lists first.")
-@as_json
+@json_option
 @with_settings
 def models(
     text: str | None, config: Path | None, log_level: str | None, *, refresh: bool, as_json: bool
@@ -105,9 +110,9 @@ def models(
     tokens, and ? is a price that is not known. A provider whose key is set is listed by itself;
     its own list is kept for a day, and without a network.
     """
-    from junto.cli.models import models as listed
+    from junto.cli.models import print_models
 
-    listed(loaded_with(config, log_level), text, refresh=refresh, as_json=as_json)
+    print_models(load_command_settings(config, log_level), text, refresh=refresh, as_json=as_json)
 
 
 @junto.command(
@@ -118,7 +123,7 @@ def models(
         "junto usage --since today --by model": "Which models were asked today:",
         "junto usage --since 2026-11-01 --csv > usage.csv": "For a spreadsheet:",
     },
-    files=KEPT,
+    files=CONVERSATION_FILES,
     see=("junto models",),
 )
 @click.option(
@@ -145,11 +150,11 @@ def usage(
     Calls are those of tools, and of `junto chat`; a model's are the questions that it got. A +
     after a cost says that some questions have no known price.
     """
-    from junto.cli.usage import usage as told
-    from junto.telemetry.reports import beginning
+    from junto.cli.usage import print_usage
+    from junto.telemetry.usage_reports import parse_window_start
 
     try:
-        beginning(window, 0)
+        parse_window_start(window, 0)
     except InvalidInputError as error:
         raise click.BadParameter(error.message, param_hint="--since") from None
-    told(loaded_with(config, log_level), window, by, form)
+    print_usage(load_command_settings(config, log_level), window, by, form)

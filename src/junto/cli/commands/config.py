@@ -1,13 +1,13 @@
-"""`junto config` and `doctor`."""
+"""Definitions of `junto config` and `doctor`."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from junto.cli.options import CONFIG_FILE, as_json, junto, loaded_with, with_settings
+from junto.cli.options import CONFIG_FILE, json_option, junto, load_command_settings, with_settings
 
-_READ = {
+_CONFIG_FILES = {
     "./junto.yaml": "read first; it may not open more of this machine, nor send keys elsewhere",
     "~/.config/junto/config.yaml": "read next",
 }
@@ -21,7 +21,7 @@ _READ = {
         "junto config show": "Every setting in force:",
         "junto config check": "Whether it is sound:",
     },
-    files=_READ,
+    files=_CONFIG_FILES,
     see=("junto doctor", "docs/settings.md"),
 )
 def config() -> None:
@@ -40,16 +40,16 @@ def config() -> None:
         "junto config show | grep -v default": "Those that were changed:",
         "junto config show --json": "For a program, with whole values:",
     },
-    files=_READ,
+    files=_CONFIG_FILES,
     see=("junto config check",),
 )
-@as_json
+@json_option
 @with_settings
 def config_show(config: Path | None, log_level: str | None, *, as_json: bool) -> None:
     """Show every setting in force and where it comes from; secrets are masked."""
-    from junto.cli.configuration import show
+    from junto.cli.config import show
 
-    show(loaded_with(config, log_level), as_json=as_json)
+    show(load_command_settings(config, log_level), as_json=as_json)
 
 
 @config.command(
@@ -76,7 +76,7 @@ def config_init(path: Path, *, only_print: bool) -> None:
 
     Only you may read it, since keys may end up in it.
     """
-    from junto.cli.configuration import init
+    from junto.cli.config import init
 
     init(path, only_print=only_print)
 
@@ -88,7 +88,7 @@ def config_init(path: Path, *, only_print: bool) -> None:
         "junto config check": "What would be in force here:",
         "junto config check --config new.yaml": "A file before it is used:",
     },
-    files=_READ,
+    files=_CONFIG_FILES,
     exits={"2": "it is not sound; the first thing that is wrong is told"},
     see=("junto config show", "junto doctor"),
 )
@@ -98,9 +98,9 @@ def config_check(config: Path | None, log_level: str | None) -> None:
 
     No model is asked and nothing is opened to the network.
     """
-    from junto.cli.configuration import check
+    from junto.cli.config import check
 
-    check(loaded_with(config, log_level))
+    check(load_command_settings(config, log_level))
 
 
 @junto.command(
@@ -116,13 +116,13 @@ def config_check(config: Path | None, log_level: str | None) -> None:
 )
 @click.option("--online", is_flag=True, help="Ask providers whether they accept the keys, too.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every value and every tool, too.")
-@as_json
+@json_option
 @with_settings
-def doctor(config: Path | None, log_level: str | None, **wishes: bool) -> None:
+def doctor(config: Path | None, log_level: str | None, **options: bool) -> None:
     """Check everything that could be wrong, and say how to mend it.
 
     Nothing is changed. No provider is asked without --online, and then for what costs nothing.
     """
-    from junto.cli.doctor.visiting import examine
+    from junto.cli.doctor.runner import run_doctor
 
-    sys.exit(examine(lambda: loaded_with(config, log_level), config, **wishes))
+    sys.exit(run_doctor(lambda: load_command_settings(config, log_level), config, **options))

@@ -1,12 +1,19 @@
-"""`junto conversations`: what was said, and what may be done with it."""
+"""Definitions of the `junto conversations` commands."""
 
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from junto.cli.options import KEPT, F, as_json, junto, loaded_with, with_settings
-from junto.cli.values import conversation_ids
+from junto.cli.completion_values import complete_conversation
+from junto.cli.options import (
+    CONVERSATION_FILES,
+    F,
+    json_option,
+    junto,
+    load_command_settings,
+    with_settings,
+)
 
 
 @junto.group(
@@ -17,7 +24,7 @@ from junto.cli.values import conversation_ids
         "junto conversations search monads": "Where something was said:",
         "junto conversations export > all.jsonl": "Everything, to keep elsewhere:",
     },
-    files=KEPT,
+    files=CONVERSATION_FILES,
     see=("junto chat", "junto search"),
 )
 def conversations() -> None:
@@ -28,36 +35,36 @@ def conversations() -> None:
     """
 
 
-def _stories(**page: Any) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function one of the commands of `junto conversations`."""
+def _conversations_command(**attrs: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator that registers a function as a `junto conversations` command."""
 
-    def made(command: Callable[..., None]) -> click.Command:
+    def register(command: Callable[..., None]) -> click.Command:
         name = command.__name__.removeprefix("conversations_")
-        return conversations.command(name, **page)(with_settings(command))
+        return conversations.command(name, **attrs)(with_settings(command))
 
-    return made
+    return register
 
 
-def _with_limit(most: int, default: int) -> Callable[[F], F]:
+def _limit_option(max_limit: int, default: int) -> Callable[[F], F]:
     return click.option(
         "--limit",
         metavar="N",
-        type=click.IntRange(1, most),
+        type=click.IntRange(1, max_limit),
         default=default,
         show_default=True,
         help="At most so many.",
     )
 
 
-_one = click.argument(
+_conversation_argument = click.argument(
     "conversation_id",
     metavar="ID",
     help="The conversation, as `list` shows it.",
-    shell_complete=conversation_ids,
+    shell_complete=complete_conversation,
 )
 
 
-@_stories(
+@_conversations_command(
     short_help="List conversations, the latest first.",
     examples={
         "junto conversations list": "The latest twenty:",
@@ -66,16 +73,18 @@ _one = click.argument(
     see=("junto conversations show",),
 )
 @click.argument("text", required=False, help="Only those with this in their title.")
-@_with_limit(1000, 20)
-@as_json
+@_limit_option(1000, 20)
+@json_option
 def conversations_list(text: str | None, limit: int, *, as_json: bool, **settings: Any) -> None:
     """List conversations, the latest first, with their ids."""
     from junto.cli import conversations
 
-    conversations.listed(loaded_with(**settings), text, limit, as_json=as_json)
+    conversations.list_conversations(
+        load_command_settings(**settings), text, limit, as_json=as_json
+    )
 
 
-@_stories(
+@_conversations_command(
     short_help="Show what was said in a conversation.",
     examples={
         "junto conversations show ID": "All of it, as Markdown:",
@@ -84,16 +93,18 @@ def conversations_list(text: str | None, limit: int, *, as_json: bool, **setting
     exits={"1": "there is no such conversation"},
     see=("junto conversations export",),
 )
-@_one
-@as_json
+@_conversation_argument
+@json_option
 def conversations_show(conversation_id: str, *, as_json: bool, **settings: Any) -> None:
     """Show what was said in a conversation, as Markdown, or as one line of JSON."""
     from junto.cli import conversations
 
-    conversations.shown(loaded_with(**settings), conversation_id, as_json=as_json)
+    conversations.show_conversation(
+        load_command_settings(**settings), conversation_id, as_json=as_json
+    )
 
 
-@_stories(
+@_conversations_command(
     short_help="Search everything that was said.",
     examples={
         "junto conversations search blue sky": "What fits these words best:",
@@ -103,18 +114,20 @@ def conversations_show(conversation_id: str, *, as_json: bool, **settings: Any) 
     see=("junto search",),
 )
 @click.argument("query", nargs=-1, required=True, help="Words, and filters such as after:DATE.")
-@_with_limit(100, 10)
-@as_json
+@_limit_option(100, 10)
+@json_option
 def conversations_search(
     query: tuple[str, ...], limit: int, *, as_json: bool, **settings: Any
 ) -> None:
     """Search everything that was said, by words and by meaning, the best first."""
     from junto.cli import conversations
 
-    conversations.searched(loaded_with(**settings), " ".join(query), limit, as_json=as_json)
+    conversations.search_conversations(
+        load_command_settings(**settings), " ".join(query), limit, as_json=as_json
+    )
 
 
-@_stories(
+@_conversations_command(
     short_help="Branch off from a conversation.",
     examples={
         "junto conversations fork ID": "Share all of it:",
@@ -123,7 +136,7 @@ def conversations_search(
     exits={"1": "there is no such conversation, or it is shorter"},
     see=("junto chat -c ID",),
 )
-@_one
+@_conversation_argument
 @click.option(
     "--at", metavar="N", type=click.IntRange(0), help="Share only so many messages.  [default: all]"
 )
@@ -131,10 +144,10 @@ def conversations_fork(conversation_id: str, at: int | None, **settings: Any) ->
     """Branch off from a conversation and print the new id; nothing is copied."""
     from junto.cli import conversations
 
-    conversations.forked(loaded_with(**settings), conversation_id, at)
+    conversations.fork_conversation(load_command_settings(**settings), conversation_id, at)
 
 
-@_stories(
+@_conversations_command(
     short_help="Print one conversation, or all of them.",
     examples={
         "junto conversations export > all.jsonl": "Everything, with its branches:",
@@ -147,7 +160,7 @@ def conversations_fork(conversation_id: str, at: int | None, **settings: Any) ->
     metavar="[ID]",
     required=False,
     help="One conversation.  [default: all]",
-    shell_complete=conversation_ids,
+    shell_complete=complete_conversation,
 )
 @click.option(
     "--format",
@@ -164,10 +177,10 @@ def conversations_export(conversation_id: str | None, form: str, **settings: Any
     """
     from junto.cli import conversations
 
-    conversations.exported(loaded_with(**settings), conversation_id, form)
+    conversations.export_conversations(load_command_settings(**settings), conversation_id, form)
 
 
-@_stories(
+@_conversations_command(
     short_help="Read back what `export` has written.",
     examples={
         "junto conversations import all.jsonl": "From a file:",
@@ -186,10 +199,10 @@ def conversations_import(file: Any, **settings: Any) -> None:
     """Read back what `export` has written, from FILE or a pipe; nothing is written over."""
     from junto.cli import conversations
 
-    conversations.imported(loaded_with(**settings), file)
+    conversations.import_conversations(load_command_settings(**settings), file)
 
 
-@_stories(
+@_conversations_command(
     short_help="Delete a conversation.",
     examples={
         "junto conversations delete ID": "For good:",
@@ -198,9 +211,9 @@ def conversations_import(file: Any, **settings: Any) -> None:
     exits={"1": "there is no such conversation"},
     see=("junto conversations export",),
 )
-@_one
+@_conversation_argument
 def conversations_delete(conversation_id: str, **settings: Any) -> None:
     """Delete a conversation for good; its branches stay whole. Nothing is asked first."""
     from junto.cli import conversations
 
-    conversations.deleted(loaded_with(**settings), conversation_id)
+    conversations.delete_conversation(load_command_settings(**settings), conversation_id)

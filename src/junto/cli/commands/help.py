@@ -1,4 +1,4 @@
-"""`junto completion` and `help`."""
+"""Definitions of `junto completion` and `help`."""
 
 import os
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from junto.cli.completion_values import complete_command
 from junto.cli.options import junto
-from junto.cli.values import command_names
 
 
 @junto.command(
@@ -34,14 +34,14 @@ def completion(ctx: click.Context, shell: str | None) -> None:
     It completes commands, options and files, and also values: models after -m, conversations by
     their ids, clients. Only what is on this machine is looked at, and nothing is changed.
     """
-    from junto.cli.completing import PLACES, SHELLS, script
+    from junto.cli.completion import SETUP_HINTS, SHELLS, build_script
 
-    named = shell or Path(os.environ.get("SHELL", "")).name
-    if named not in SHELLS:
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    if name not in SHELLS:
         raise click.UsageError(f"Name the shell: {', '.join(SHELLS)}.")
-    click.echo(script(ctx.find_root().command, named), nl=False)
+    click.echo(build_script(ctx.find_root().command, name), nl=False)
     if sys.stdout and sys.stdout.isatty():
-        click.echo(PLACES[named], err=True)
+        click.echo(SETUP_HINTS[name], err=True)
 
 
 @junto.command(
@@ -53,17 +53,19 @@ def completion(ctx: click.Context, shell: str | None) -> None:
     },
     see=("junto COMMAND --help, which says the same",),
 )
-@click.argument("command", nargs=-1, help="The words of a command.", shell_complete=command_names)
+@click.argument(
+    "command", nargs=-1, help="The words of a command.", shell_complete=complete_command
+)
 @click.pass_context
-def help(ctx: click.Context, command: tuple[str, ...]) -> None:  # noqa: A001 - its name
+def help(ctx: click.Context, command: tuple[str, ...]) -> None:  # noqa: A001 - click takes the command name from it
     """Tell about a command, or list the commands there are."""
-    around = ctx.find_root()
+    current = ctx.find_root()
     for word in command:
-        group = around.command
+        group = current.command
         if not isinstance(group, click.Group):
-            raise click.UsageError(f"{around.command_path} has no commands of its own.", around)
-        found = group.get_command(around, word)
-        if found is None:
-            raise click.NoSuchCommand(word, possibilities=group.commands, ctx=around)
-        around = click.Context(found, info_name=word, parent=around)
-    click.echo(around.get_help())
+            raise click.UsageError(f"{current.command_path} has no commands of its own.", current)
+        subcommand = group.get_command(current, word)
+        if subcommand is None:
+            raise click.NoSuchCommand(word, possibilities=group.commands, ctx=current)
+        current = click.Context(subcommand, info_name=word, parent=current)
+    click.echo(current.get_help())

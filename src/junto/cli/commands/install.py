@@ -1,4 +1,4 @@
-"""`junto install` and `uninstall`."""
+"""Definitions of `junto install` and `uninstall`."""
 
 import re
 from pathlib import Path
@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from junto.cli.options import F, junto, loaded_with, with_settings
-from junto.cli.values import CLIENTS, client_names
+from junto.cli.completion_values import CLIENT_NAMES, complete_client
+from junto.cli.options import F, junto, load_command_settings, with_settings
 
 if TYPE_CHECKING:
-    from junto.cli.install import Wishes
+    from junto.cli.install import InstallOptions
 
-
-_CLIENTS = f"{', '.join(CLIENTS[:-1])} or {CLIENTS[-1]}."
-_FILES = {
+_CLIENTS_HELP = f"{', '.join(CLIENT_NAMES[:-1])} or {CLIENT_NAMES[-1]}."
+_CHANGED_FILES = {
     "the client's file": "gets or loses the entry; `--print` and docs/clients.md tell where it is",
     "FILE.junto-backup-TIME": "beside it, is the file as it was",
 }
 
 
-def _for_clients(command: F) -> F:
-    """Add what both commands about clients take."""
+def _with_client_options(command: F) -> F:
+    """Add the arguments and options that install and uninstall share."""
     for option in (
         click.option(
             "--name",
@@ -39,21 +38,27 @@ def _for_clients(command: F) -> F:
         ),
         click.option("--all", "every", is_flag=True, help="Every client that is on this machine."),
         click.argument(
-            "clients", metavar="[CLIENT]...", nargs=-1, help=_CLIENTS, shell_complete=client_names
+            "clients",
+            metavar="[CLIENT]...",
+            nargs=-1,
+            help=_CLIENTS_HELP,
+            shell_complete=complete_client,
         ),
     ):
         command = option(command)
     return command
 
 
-def _wishes(clients: tuple[str, ...], name: str, *, every: bool, scope: Any) -> "Wishes":
-    from junto.cli.install import Wishes
+def _build_options(
+    clients: tuple[str, ...], name: str, *, all_clients: bool, scope: Any
+) -> "InstallOptions":
+    from junto.cli.install import InstallOptions
 
-    if every == bool(clients):
+    if all_clients == bool(clients):
         raise click.UsageError("Name a client, such as claude-code, or say --all.")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise click.UsageError("--name takes letters, digits, - and _, and no more than 64.")
-    return Wishes(clients=clients, every=every, scope=scope, name=name)
+    return InstallOptions(clients=clients, all_clients=all_clients, scope=scope, name=name)
 
 
 @junto.command(
@@ -65,15 +70,15 @@ def _wishes(clients: tuple[str, ...], name: str, *, every: bool, scope: Any) -> 
         "junto install --all --print": "Show what would be written for every client here:",
         "junto install vscode --http": "Connect to a running `junto serve` instead:",
     },
-    files=_FILES,
+    files=_CHANGED_FILES,
     exits={"1": "a file could not be changed, or no client is here"},
     see=("junto uninstall", "junto mcp", "junto doctor"),
 )
-@_for_clients
+@_with_client_options
 @click.option("--http", "over_http", is_flag=True, help="Connect to a running `junto serve`.")
 @click.option("--print", "only_print", is_flag=True, help="Show what would be written, only.")
 @with_settings
-def install(  # noqa: PLR0913 - one for each option
+def install(  # noqa: PLR0913 - one parameter per option
     clients: tuple[str, ...],
     name: str,
     scope: str,
@@ -98,14 +103,15 @@ def install(  # noqa: PLR0913 - one for each option
     started; for the others, write them into Junto's own file (`junto config init`). With --config,
     the client's Junto reads that file.
     """
-    from junto.cli import install as commands
-    from junto.cli.clients.machine import Machine
+    from junto.cli import install
+    from junto.cli.clients.registry import Platform
 
-    wishes = _wishes(clients, name, every=every, scope=scope)
-    loaded = loaded_with(config, log_level)
-    url = commands.address(loaded.settings.http) if over_http else ""
-    work = commands.show if only_print else commands.install
-    work(Machine.here(), wishes, commands.Launch(commands.command(config), url))
+    options = _build_options(clients, name, all_clients=every, scope=scope)
+    loaded = load_command_settings(config, log_level)
+    url = install.build_server_url(loaded.settings.http) if over_http else ""
+    transport = install.TransportConfig(install.build_command(config), url)
+    action = install.print_entries if only_print else install.install
+    action(Platform.current(), options, transport)
 
 
 @junto.command(
@@ -115,18 +121,20 @@ def install(  # noqa: PLR0913 - one for each option
         "junto uninstall claude-code": "Out of one client:",
         "junto uninstall --all": "Out of every client that is here:",
     },
-    files=_FILES,
+    files=_CHANGED_FILES,
     exits={"1": "a file could not be changed, or no client is here"},
     see=("junto install",),
 )
-@_for_clients
+@_with_client_options
 def uninstall(clients: tuple[str, ...], name: str, scope: str, *, every: bool) -> None:
     """Take Junto out of the configuration of one or more clients.
 
     Only our entry goes; everything else in the file stays as it is, to the last blank. The file as
     it was is kept beside it. An entry of that name that is not Junto's is left alone.
     """
-    from junto.cli import install as commands
-    from junto.cli.clients.machine import Machine
+    from junto.cli import install
+    from junto.cli.clients.registry import Platform
 
-    commands.uninstall(Machine.here(), _wishes(clients, name, every=every, scope=scope))
+    install.uninstall(
+        Platform.current(), _build_options(clients, name, all_clients=every, scope=scope)
+    )

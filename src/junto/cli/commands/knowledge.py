@@ -1,4 +1,4 @@
-"""`junto index` and `search`."""
+"""Definitions of `junto index` and `search`."""
 
 import sys
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from junto.cli.options import as_json, junto, loaded_with, with_settings
-from junto.cli.values import paths
+from junto.cli.completion_values import complete_path
+from junto.cli.options import json_option, junto, load_command_settings, with_settings
 
-_KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url wins"}
+_STORAGE_FILES = {"state_directory": "has junto.db, where all of it is kept; database.url wins"}
 
 
 @junto.command(
@@ -21,7 +21,7 @@ _KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url
         "junto index --note 'The gate code is 4711.'": "A note:",
         "junto index --remove docs": "Forget what was read there:",
     },
-    files=_KEPT,
+    files=_STORAGE_FILES,
     exits={"1": "something that was named could not be read, or nothing was removed"},
     see=("junto search",),
 )
@@ -30,7 +30,7 @@ _KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url
     nargs=-1,
     metavar="[PATH | PATTERN | URL | -]...",
     help="What to read; - is a note from a pipe. With --remove also ids.",
-    shell_complete=paths,
+    shell_complete=complete_path,
 )
 @click.option("--note", metavar="TEXT", help="Keep this note.")
 @click.option(
@@ -41,19 +41,25 @@ _KEPT = {"state_directory": "has junto.db, where all of it is kept; database.url
 @click.option("--watch", is_flag=True, help="Go on, and index what changes.")
 @click.option("--words-only", is_flag=True, help="Words now; a running server adds the meaning.")
 @click.option("--list", "listed", is_flag=True, help="List the documents and notes there are.")
-@as_json
+@json_option
 @with_settings
-def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **wishes: Any) -> None:
+def index(
+    what: tuple[str, ...], config: Path | None, log_level: str | None, **options: Any
+) -> None:
     """Make files, folders and pages of the web searchable; without any, count what there is.
 
     A second run reads only what has changed and removes what is gone. What .gitignore names, links,
     binary files and files that are named like secrets are left out. What is read stays here, unless
     a provider's embeddings or a database elsewhere are configured.
     """
-    from junto.cli import indexing
-    from junto.cli.orders import Order
+    from junto.cli import index
+    from junto.cli.index import IndexOptions
 
-    sys.exit(indexing.index(loaded_with(config, log_level), Order(words=what, **wishes)))
+    sys.exit(
+        index.run_index(
+            load_command_settings(config, log_level), IndexOptions(inputs=what, **options)
+        )
+    )
 
 
 @junto.command(
@@ -64,7 +70,7 @@ def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **w
         "junto search type:pdf path:papers attention": "Only in certain documents:",
         "junto search source:system retention": "In Junto's own manual:",
     },
-    files=_KEPT,
+    files=_STORAGE_FILES,
     exits={"1": "nothing was found"},
     see=("junto index", "junto conversations search"),
 )
@@ -77,7 +83,7 @@ def index(what: tuple[str, ...], config: Path | None, log_level: str | None, **w
     show_default=True,
     help="At most so many.",
 )
-@as_json
+@json_option
 @with_settings
 def search(
     query: tuple[str, ...], limit: int, config: Path | None, log_level: str | None, *, as_json: bool
@@ -87,6 +93,6 @@ def search(
     Filters stand among the words: source:notes (or documents, conversations, system, which is
     Junto's own manual), type:pdf, path:docs, after:2026-01-31, before:2026-12-31.
     """
-    from junto.cli import searching
+    from junto.cli import search
 
-    searching.search(loaded_with(config, log_level), " ".join(query), limit, as_json=as_json)
+    search.search(load_command_settings(config, log_level), " ".join(query), limit, as_json=as_json)

@@ -1,19 +1,24 @@
-"""`junto serve`, `mcp`, and the server in the background."""
+"""Definitions of `junto serve`, `mcp`, and the commands for the background server."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from junto.cli.options import F, as_json, junto, loaded_with, with_settings
+from junto.cli.options import F, json_option, junto, load_command_settings, with_settings
 
 if TYPE_CHECKING:
-    from junto.cli.background import Wishes
+    from junto.cli.daemon import StartOptions
     from junto.settings import Settings
 
+_DAEMON_FILES = {
+    "state_directory": "has background/, which tells whether it runs and where",
+    "logging.directory": "has background.log, what it says",
+}
 
-def _with_address(command: F) -> F:
-    """Add the options that every command about the HTTP server takes."""
+
+def _with_address_options(command: F) -> F:
+    """Add --host, --port and the settings options to a command."""
     port = click.IntRange(0, 65535)
     for option in (
         click.option(
@@ -32,13 +37,7 @@ def _with_address(command: F) -> F:
     return with_settings(command)
 
 
-_BEHIND = {
-    "state_directory": "has background/, which tells whether it runs and where",
-    "logging.directory": "has background.log, what it says",
-}
-
-
-def _flags(host: str | None, port: int | None, log_level: str | None) -> dict[str, Any]:
+def _build_flags(host: str | None, port: int | None, log_level: str | None) -> dict[str, Any]:
     return {"http.host": host, "http.port": port, "logging.level": log_level}
 
 
@@ -55,7 +54,7 @@ def _flags(host: str | None, port: int | None, log_level: str | None) -> dict[st
 )
 @click.option("--reload", is_flag=True, help="Begin anew whenever a source or a setting changes.")
 @click.option("--background", is_flag=True, hidden=True)
-@_with_address
+@_with_address_options
 def serve(config: Path | None, *, reload: bool, background: bool, **address: Any) -> None:
     """Serve MCP over HTTP at /mcp, with a page, health and metrics beside it.
 
@@ -63,30 +62,31 @@ def serve(config: Path | None, *, reload: bool, background: bool, **address: Any
     /ready tell how it is, /metrics counts for Prometheus. Ctrl-C lets calls under way finish.
     """
     if reload:
-        from junto.cli import reloading
+        from junto.cli import reloader
 
-        reloading.serve(loaded_with(config, **_flags(**address)).files)
+        reloader.serve(load_command_settings(config, **_build_flags(**address)).files)
         return
     from junto.cli import http
 
-    flags = _flags(**address)
-    loaded = loaded_with(config, **flags)
+    flags = _build_flags(**address)
+    loaded = load_command_settings(config, **flags)
     if background:
-        from junto.cli import background as behind
+        from junto.cli import daemon
 
-        http.serve_in_background(loaded, behind.Wishes.of(config, flags))
+        http.serve_in_background(loaded, daemon.StartOptions.from_flags(config, flags))
     else:
         http.serve(loaded)
 
 
-def _behind(
+def _load_daemon_options(
     config: Path | None, host: str | None, port: int | None, log_level: str | None
-) -> "tuple[Settings, Wishes]":
-    """Return the settings and the wishes for a command about the background server."""
-    from junto.cli import background
+) -> "tuple[Settings, StartOptions]":
+    """Return the settings and start options for a background server command."""
+    from junto.cli import daemon
 
-    flags = _flags(host, port, log_level)
-    return loaded_with(config, **flags).settings, background.Wishes.of(config, flags)
+    flags = _build_flags(host, port, log_level)
+    settings = load_command_settings(config, **flags).settings
+    return settings, daemon.StartOptions.from_flags(config, flags)
 
 
 @junto.command(
@@ -96,38 +96,38 @@ def _behind(
         "junto start": "Start it, unless it runs:",
         "junto start --port 8000": "At another port:",
     },
-    files=_BEHIND,
+    files=_DAEMON_FILES,
     exits={"1": "it did not come up; the reason is told"},
     see=("junto status", "junto stop", "junto mcp --shared"),
 )
-@_with_address
-def start(**wishes: Any) -> None:
+@_with_address_options
+def start(**options: Any) -> None:
     """Start `junto serve` in the background, wait until it answers, and print its address.
 
     There is one for each state_directory. If it runs already, its address is printed.
     """
-    from junto.cli import background
+    from junto.cli import daemon
 
-    background.start(*_behind(**wishes))
+    daemon.start(*_load_daemon_options(**options))
 
 
 @junto.command(
     short_help="Stop the background server.",
     heading="Serve",
     examples={"junto stop": "Stop it, once it has finished what it does:"},
-    files=_BEHIND,
+    files=_DAEMON_FILES,
     see=("junto start", "junto restart"),
 )
-@_with_address
-def stop(**wishes: Any) -> None:
+@_with_address_options
+def stop(**options: Any) -> None:
     """Stop the background server, once the calls under way are finished.
 
     Only what `junto start` or a client with --shared has started is stopped, and nothing else that
     is at the port.
     """
-    from junto.cli import background
+    from junto.cli import daemon
 
-    background.stop(*_behind(**wishes))
+    daemon.stop(*_load_daemon_options(**options))
 
 
 @junto.command(
@@ -137,19 +137,19 @@ def stop(**wishes: Any) -> None:
         "junto restart": "After a change of the configuration, of a key, or of Junto:",
         "junto restart --log-level debug": "With another option than before:",
     },
-    files=_BEHIND,
+    files=_DAEMON_FILES,
     exits={"1": "it did not come up again; the reason is told"},
     see=("junto start", "junto status"),
 )
-@_with_address
-def restart(**wishes: Any) -> None:
+@_with_address_options
+def restart(**options: Any) -> None:
     """Stop the background server and start it again, with the options it had unless given.
 
     A configuration that cannot be read stops nothing. Whoever asks meanwhile waits for the new one.
     """
-    from junto.cli import background
+    from junto.cli import daemon
 
-    background.restart(*_behind(**wishes))
+    daemon.restart(*_load_daemon_options(**options))
 
 
 @junto.command(
@@ -159,20 +159,20 @@ def restart(**wishes: Any) -> None:
         "junto status": "Where it serves, since when, and what has changed since:",
         "junto status --json": "The same for a program:",
     },
-    files=_BEHIND,
+    files=_DAEMON_FILES,
     exits={"3": "it does not run, or is not well"},
     see=("junto start", "junto doctor"),
 )
-@as_json
-@_with_address
-def status(*, as_json: bool, **wishes: Any) -> int:
+@json_option
+@_with_address_options
+def status(*, as_json: bool, **options: Any) -> int:
     """Tell how the background server is.
 
     If its settings or its version differ from yours, it says so; `junto restart` applies them.
     """
-    from junto.cli import background
+    from junto.cli import daemon
 
-    return background.status(*_behind(**wishes), as_json=as_json)
+    return daemon.print_status(*_load_daemon_options(**options), as_json=as_json)
 
 
 @junto.command(
@@ -194,11 +194,11 @@ def mcp(config: Path | None, log_level: str | None, *, shared: bool) -> None:
     closes its input, after the calls under way are finished. Tools for files reach the folder it
     is started in, unless tools.roots names others.
     """
-    loaded = loaded_with(config, log_level)
+    loaded = load_command_settings(config, log_level)
     if shared:
-        from junto.cli import shared as sharing
+        from junto.cli import stdio_proxy
 
-        sharing.serve(loaded, config, log_level)
+        stdio_proxy.serve(loaded, config, log_level)
         return
     from junto.cli import stdio
 

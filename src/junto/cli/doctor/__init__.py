@@ -1,1 +1,1 @@
-"""`junto doctor`: what could be wrong, group by group, and how to mend it."""
+"""Checks for `junto doctor`: what is wrong with an installation, and how to fix it."""

@@ -1,4 +1,4 @@
-"""What a check is given to look at, and what it finds."""
+"""The types that all doctor checks share: the check, its context, and its findings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,63 +6,63 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from junto.settings import Loaded, Settings
-from junto.settings.places import state_directory
+from junto.settings import LoadedSettings, Settings
+from junto.settings.paths import resolve_state_dir
 
-State = Literal["ok", "warning", "broken"]
+CheckState = Literal["ok", "warning", "broken"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, and what to do about it; `facts` are for who wants to know more."""
+    """The result of a check, and how to fix it; `facts` are for verbose and JSON output."""
 
     check: str
-    state: State
+    state: CheckState
     detail: str
     fix: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ok(check: str, detail: str, fix: str = "", **facts: Any) -> Finding:
-    """Return that all is well; a fix is then an offer."""
+    """Return a finding without a problem; `fix` is then an optional suggestion."""
     return Finding(check, "ok", detail, fix, facts)
 
 
-def warning(check: str, detail: str, fix: str) -> Finding:
-    """Return that something should be looked at, though Junto works."""
+def warn(check: str, detail: str, fix: str) -> Finding:
+    """Return a finding for something that needs attention although Junto works."""
     return Finding(check, "warning", detail, fix)
 
 
-def broken(check: str, detail: str, fix: str) -> Finding:
-    """Return that something that the settings want does not work."""
+def fail(check: str, detail: str, fix: str) -> Finding:
+    """Return a finding for something that the settings require and that does not work."""
     return Finding(check, "broken", detail, fix)
 
 
 @dataclass(frozen=True)
-class Case:
-    """What the checks look at."""
+class CheckContext:
+    """The settings and options that checks run with."""
 
-    loaded: Loaded
-    config: Path | None = None
-    # Whether providers may be asked.
+    loaded: LoadedSettings
+    config_path: Path | None = None
+    # Whether checks may contact providers and other servers.
     online: bool = False
 
     @property
     def settings(self) -> Settings:
-        """Return the settings in force."""
+        """Return the settings in effect."""
         return self.loaded.settings
 
     @cached_property
-    def state(self) -> Path:
-        """Return where Junto keeps its files."""
-        return state_directory(self.settings)
+    def state_dir(self) -> Path:
+        """Return the directory where Junto stores its files."""
+        return resolve_state_dir(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look at: its group, its name, and how long that may take."""
+    """One check: its group, its name, the function to run, and its timeout."""
 
     group: str
     name: str
-    look: Callable[[Case], Iterator[Finding]]
-    seconds: float = 15.0
+    run: Callable[[CheckContext], Iterator[Finding]]
+    timeout_seconds: float = 15.0

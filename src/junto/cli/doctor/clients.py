@@ -1,4 +1,4 @@
-"""The clients on this machine: whether each has Junto, and whether its entry leads to this one."""
+"""Checks of the MCP clients on this machine: whether each has an entry for this Junto."""
 
 import shutil
 import sys
@@ -7,137 +7,147 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from junto.cli.clients.entries import is_ours
-from junto.cli.clients.forms import UnreadableError
-from junto.cli.clients.known import CLIENTS, Client, Scope
-from junto.cli.clients.machine import Machine
-from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
+from junto.cli.clients.entries import is_junto_entry
+from junto.cli.clients.formats import ConfigSyntaxError
+from junto.cli.clients.registry import CLIENTS, ClientSpec, InstallScope, Platform
+from junto.cli.doctor.checks import CheckContext, Finding, fail, ok, warn
 
-_URLS = ("url", "httpUrl", "serverUrl")
+_URL_KEYS = ("url", "httpUrl", "serverUrl")
 
 
-def configured(_case: Case) -> Iterator[Finding]:
-    """Look at every client that is on this machine."""
+def check_clients(_context: CheckContext) -> Iterator[Finding]:
+    """Check every supported client that is installed on this machine."""
     try:
-        machine = Machine.here()
+        platform = Platform.current()
     except FileNotFoundError:
-        yield warning("clients", "not looked at: the folder you stand in is gone", "`cd` elsewhere")
+        yield warn("clients", "not looked at: the folder you stand in is gone", "`cd` elsewhere")
         return
-    here = [client for client in CLIENTS if _is_here(client, machine)]
-    if not here:
+    installed = [client for client in CLIENTS if _is_installed(client, platform)]
+    if not installed:
         names = ", ".join(client.title for client in CLIENTS)
         yield ok("clients", f"none of those that Junto knows is here: {names}")
-    for client in here:
-        yield from _client(client, machine)
+    for client in installed:
+        yield from _check_client(client, platform)
 
 
-def _is_here(client: Client, machine: Machine) -> bool:
-    return client.home(machine).is_dir() or client.user(machine).is_file()
+def _is_installed(client: ClientSpec, platform: Platform) -> bool:
+    return client.config_dir(platform).is_dir() or client.user_config_path(platform).is_file()
 
 
-def _client(client: Client, machine: Machine) -> Iterator[Finding]:
-    found = False
-    for scope in _scopes(client, machine):
-        file = client.file(machine, scope)
+def _check_client(client: ClientSpec, platform: Platform) -> Iterator[Finding]:
+    has_entry = False
+    for scope in _iter_scopes(client, platform):
+        path = client.config_path(platform, scope)
         try:
-            entries = _entries(client, file) if file else {}
-        except UnreadableError as error:
-            where = f"{file} is broken at line {error.line}, column {error.column}"
-            yield broken(
-                client.title, f"{where}: {error.reason}", f"Mend it, then {_install(client)}"
+            entries = _read_entries(client, path) if path else {}
+        except ConfigSyntaxError as error:
+            where = f"{path} is broken at line {error.line}, column {error.column}"
+            yield fail(
+                client.title,
+                f"{where}: {error.reason}",
+                f"Mend it, then {_format_install_command(client)}",
             )
             return
         except OSError as error:
-            yield broken(client.title, f"{file}: {error.strerror}", "Make it readable for you.")
+            yield fail(client.title, f"{path}: {error.strerror}", "Make it readable for you.")
             return
         for name, entry in entries.items():
-            found = True
-            yield _entry(client, f"`{name}` in {file}", entry, _install(client, scope, name))
-    if not found:
-        yield ok(client.title, "is here, without Junto", f"{_install(client)} adds it.")
+            has_entry = True
+            yield _check_entry(
+                client, f"`{name}` in {path}", entry, _format_install_command(client, scope, name)
+            )
+    if not has_entry:
+        yield ok(
+            client.title, "is here, without Junto", f"{_format_install_command(client)} adds it."
+        )
 
 
-def _scopes(client: Client, machine: Machine) -> Iterator[Scope]:
+def _iter_scopes(client: ClientSpec, platform: Platform) -> Iterator[InstallScope]:
     yield "user"
-    project = client.file(machine, "project")
-    # In the home of a user both may be the same file.
-    if project and project.is_file() and project != client.user(machine):
+    project = client.config_path(platform, "project")
+    # In the user's home directory, both scopes may be the same file.
+    if project and project.is_file() and project != client.user_config_path(platform):
         yield "project"
 
 
-def _entries(client: Client, file: Path) -> Mapping[str, Any]:
-    """Return our entries in a client's file.
+def _read_entries(client: ClientSpec, path: Path) -> Mapping[str, Any]:
+    """Return the Junto entries in a client's configuration file.
 
     Raises:
-        UnreadableError: it is no valid file of its form.
+        ConfigSyntaxError: the file is not valid in its format.
+        ConfigEditError: the root of the file is not an object.
     """
-    if not file.exists():
+    if not path.exists():
         return {}
     try:
-        text = file.read_text("utf-8-sig")
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        raise UnreadableError("this is not UTF-8", 1, 1) from None
-    servers = client.form.read(text).get(client.section)
+        raise ConfigSyntaxError("this is not UTF-8", 1, 1) from None
+    servers = client.file_format.parse(text).get(client.section)
     servers = servers if isinstance(servers, dict) else {}
-    return {name: entry for name, entry in servers.items() if is_ours(entry)}
+    return {name: entry for name, entry in servers.items() if is_junto_entry(entry)}
 
 
-def _install(client: Client, scope: Scope = "user", name: str = "junto") -> str:
+def _format_install_command(
+    client: ClientSpec, scope: InstallScope = "user", name: str = "junto"
+) -> str:
     options = "" if scope == "user" else " --scope project"
     return f"`junto install {client.name}{options}{'' if name == 'junto' else f' --name {name}'}`"
 
 
-def _entry(client: Client, where: str, entry: Mapping[str, Any], install: str) -> Finding:
+def _check_entry(
+    client: ClientSpec, where: str, entry: Mapping[str, Any], install_command: str
+) -> Finding:
     if entry.get("disabled") is True or entry.get("enabled") is False:
-        return warning(client.title, f"{where} is switched off", "Switch it on in that file.")
+        return warn(client.title, f"{where} is switched off", "Switch it on in that file.")
     if "command" not in entry:
-        url = next(str(entry[name]) for name in _URLS if name in entry)
-        return _address(client, where, url, install)
-    words = [str(word) for word in (entry["command"], *_listed(entry.get("args")))]
-    program = shutil.which(words[0])
+        url = next(str(entry[name]) for name in _URL_KEYS if name in entry)
+        return _check_url(client, where, url, install_command)
+    argv = [str(argument) for argument in (entry["command"], *_as_list(entry.get("args")))]
+    program = shutil.which(argv[0])
     if program is None:
-        detail = f"{where} starts {words[0]}, which is not there or no program"
-        return broken(client.title, detail, f"{install} points it here.")
-    config = _named(words)
+        detail = f"{where} starts {argv[0]}, which is not there or no program"
+        return fail(client.title, detail, f"{install_command} points it here.")
+    config = _parse_config_option(argv)
     if config and not config.is_file():
         detail = f"{where} names a configuration that is not there: {config}"
-        return broken(client.title, detail, f"{install} leaves it out, or takes --config.")
-    if not _is_this(program, words):
+        return fail(client.title, detail, f"{install_command} leaves it out, or takes --config.")
+    if not _is_this_installation(program, argv):
         detail = f"{where} starts another Junto: {program}"
-        return warning(
-            client.title, detail, f"Fine if you mean that one; {install} points it here."
+        return warn(
+            client.title, detail, f"Fine if you mean that one; {install_command} points it here."
         )
     return ok(client.title, f"{where} starts this Junto")
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _named(words: list[str]) -> Path | None:
-    """Return the file that an entry has its Junto read."""
-    if "--config" in words[:-1]:
-        return Path(words[words.index("--config") + 1]).expanduser()
-    return next((Path(word[9:]) for word in words if word.startswith("--config=")), None)
+def _parse_config_option(argv: list[str]) -> Path | None:
+    """Return the configuration file that an entry passes to Junto, if any."""
+    if "--config" in argv[:-1]:
+        return Path(argv[argv.index("--config") + 1]).expanduser()
+    return next((Path(argument[9:]) for argument in argv if argument.startswith("--config=")), None)
 
 
-def _is_this(program: str, words: list[str]) -> bool:
-    """Tell whether a program is this very one, as `junto install` would name it."""
-    from junto.cli.install import command
+def _is_this_installation(program: str, argv: list[str]) -> bool:
+    """Return whether a program is this installation, as `junto install` would write it."""
+    from junto.cli.install import build_command
 
-    ours = [command(None)[0]]
-    if words[1:] and "junto" in words:  # `python -m junto`
-        ours.append(sys.executable)
-    return any(Path(each).exists() and Path(each).samefile(program) for each in ours)
+    commands = [build_command(None)[0]]
+    if argv[1:] and "junto" in argv:  # `python -m junto`
+        commands.append(sys.executable)
+    return any(Path(each).exists() and Path(each).samefile(program) for each in commands)
 
 
-def _address(client: Client, where: str, url: str, install: str) -> Finding:
-    from junto.work.launching import health_at
+def _check_url(client: ClientSpec, where: str, url: str, install_command: str) -> Finding:
+    from junto.runtime.daemon_control import is_healthy
 
     address = urlsplit(url)
     url = urlunsplit(address._replace(query="", fragment=""))
-    if health_at(f"{address.scheme}://{address.netloc}"):
+    if is_healthy(f"{address.scheme}://{address.netloc}"):
         return ok(client.title, f"{where} connects to {url}, where Junto answers")
     detail = f"{where} connects to {url}, where no Junto answers now"
-    fix = f"`junto start`, with the same port; or {install} has it start Junto itself."
-    return warning(client.title, detail, fix)
+    fix = f"`junto start`, with the same port; or {install_command} has it start Junto itself."
+    return warn(client.title, detail, fix)

@@ -1,4 +1,4 @@
-"""The configuration: its files, where values come from, and whether they fit together."""
+"""Checks of the configuration: its files, where values come from, and whether they are valid."""
 
 import shlex
 import stat
@@ -6,90 +6,94 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
+from junto.cli.doctor.checks import CheckContext, Finding, fail, ok, warn
 from junto.domain.errors import ConfigurationError
-from junto.settings import Loaded
-from junto.settings.choices import LogOutput
-from junto.settings.showing import as_facts, secrets_in
+from junto.settings import LoadedSettings
+from junto.settings.enums import LogOutput
+from junto.settings.render import dump_settings, iter_secrets
 
-_SOURCES = {
+_ORIGIN_LABELS = {
     "flag": "from the command line",
     "environment": "from variables",
     "alias": "from variables under other names",
     "file": "from files",
 }
-_SHORTEST_SECRET = 6
+_MIN_SECRET_CHARS = 6
 
 
-def files(case: Case) -> Iterator[Finding]:
-    """Tell which files were read, and whether keys in them can be read by others."""
-    names = ", ".join(str(path.absolute()) for path in case.loaded.files)
+def check_files(context: CheckContext) -> Iterator[Finding]:
+    """Report which files were read, and warn if other users can read secrets in them."""
+    names = ", ".join(str(path.absolute()) for path in context.loaded.files)
     yield ok("files", names or "none: defaults and the environment are enough")
-    secrets = [text for text in secrets_in(case.settings) if len(text) >= _SHORTEST_SECRET]
-    for path in case.loaded.files:
+    secrets = [text for text in iter_secrets(context.settings) if len(text) >= _MIN_SECRET_CHARS]
+    for path in context.loaded.files:
         mode = stat.S_IMODE(path.stat().st_mode)
         text = path.read_text("utf-8", "replace")
         if mode & 0o077 and any(secret in text for secret in secrets):
             detail = f"{path} holds a secret, and others can read it ({mode:04o})"
-            yield warning("files", detail, f"`chmod 600 {shlex.quote(str(path))}`")
+            yield warn("files", detail, f"`chmod 600 {shlex.quote(str(path))}`")
 
 
-def values(case: Case) -> Iterator[Finding]:
-    """Tell what is not at its default, and where that comes from."""
-    chosen = {
+def check_values(context: CheckContext) -> Iterator[Finding]:
+    """Report which values differ from their defaults, and where they come from."""
+    overrides = {
         path: fact
-        for path, fact in as_facts(case.loaded).items()
-        if case.loaded.origins[path].kind != "default"
+        for path, fact in dump_settings(context.loaded).items()
+        if context.loaded.origins[path].kind != "default"
     }
-    told = (_told(case.loaded, kind, words) for kind, words in _SOURCES.items())
-    detail = "; ".join(filter(None, told)) or "all at their defaults"
-    yield Finding("values", "ok", detail, facts=chosen)
-    for odd in case.loaded.warnings:
-        yield warning("values", odd, "Take it out, or correct its name.")
+    summaries = (
+        _summarize_origin(context.loaded, kind, label) for kind, label in _ORIGIN_LABELS.items()
+    )
+    detail = "; ".join(filter(None, summaries)) or "all at their defaults"
+    yield Finding("values", "ok", detail, facts=overrides)
+    for warning in context.loaded.warnings:
+        yield warn("values", warning, "Take it out, or correct its name.")
 
 
-def _told(loaded: Loaded, kind: str, words: str) -> str:
+def _summarize_origin(loaded: LoadedSettings, kind: str, label: str) -> str:
     origins = [origin for origin in loaded.origins.values() if origin.kind == kind]
     names = ", ".join(dict.fromkeys(origin.name for origin in origins))
-    return f"{len(origins)} {words} ({names})" if origins else ""
+    return f"{len(origins)} {label} ({names})" if origins else ""
 
 
-def fitting(case: Case) -> Iterator[Finding]:
-    """Build everything once, as each start does, and take it down again."""
-    from junto.app import running
+def check_settings(context: CheckContext) -> Iterator[Finding]:
+    """Build the app once, as every start does, and close it again."""
+    from junto.app.application import build_app
+    from junto.app.server import build_server_spec
     from junto.transport.http import check_host
 
     try:
-        with running(quiet(case.loaded), default_level="error"):
-            check_host(case.settings.http.host)
+        with build_app(disable_logging(context.loaded), default_level="error") as app:
+            build_server_spec(app)
+            check_host(context.settings.http.host)
     except ConfigurationError as error:
-        yield broken("settings", error.message, "Correct it; `junto config show` has every value.")
+        yield fail("settings", error.message, "Correct it; `junto config show` has every value.")
     else:
         yield ok("settings", "they fit together")
 
 
-def quiet(loaded: Loaded) -> Loaded:
-    """Return settings that write no log."""
+def disable_logging(loaded: LoadedSettings) -> LoadedSettings:
+    """Return a copy of the settings that writes no logs."""
     logging = loaded.settings.logging.model_copy(update={"output": LogOutput.NONE})
     return replace(loaded, settings=loaded.settings.model_copy(update={"logging": logging}))
 
 
-def roots(case: Case) -> Iterator[Finding]:
-    """Tell beneath which folders tools may reach, and whether that is too much."""
-    chosen = case.settings.tools.roots
-    if chosen:
-        gone = [str(folder) for folder in chosen if not folder.is_dir()]
-        if gone:
-            detail = f"there is no folder {', '.join(gone)}"
-            yield warning("roots", detail, "Make it, or correct tools.roots.")
+def check_roots(context: CheckContext) -> Iterator[Finding]:
+    """Report which directories tools may access, and warn if there are none."""
+    configured = context.settings.tools.roots
+    if configured:
+        missing = [str(path) for path in configured if not path.is_dir()]
+        if missing:
+            detail = f"there is no folder {', '.join(missing)}"
+            yield warn("roots", detail, "Make it, or correct tools.roots.")
         else:
-            yield ok("roots", ", ".join(map(str, chosen)))
+            yield ok("roots", ", ".join(map(str, configured)))
         return
-    from junto.app.kit import roots_of
+    from junto.app.roots import build_roots
 
-    here = roots_of(case.settings)
-    if not here.roots:
-        reason, _, fix = here.why_none.partition(". ")
-        yield warning("roots", f"{reason}, where you stand.", fix)
+    default = build_roots(context.settings)
+    if not default.roots:
+        reason, _, fix = default.empty_message.partition(". ")
+        yield warn("roots", f"{reason}, where you stand.", fix)
     else:
         yield ok("roots", f"the folder Junto is started in, here {Path.cwd()}")

@@ -1,4 +1,4 @@
-"""Whether all that the settings want is installed, and in the right place."""
+"""Checks of the installation: Python, Junto, and the extras that the settings require."""
 
 import shutil
 import sys
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from junto import __version__
-from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
-from junto.settings.tree import Settings
+from junto.cli.doctor.checks import CheckContext, Finding, fail, ok, warn
+from junto.provider_specs.registry import PROVIDER_SPECS
+from junto.settings.schema import Settings
+from junto.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
 class _Extra:
-    """An extra: the modules that show that it is there, and what is missing without it."""
+    """An extra: the modules that show it is installed, and what is missing without it."""
 
     modules: tuple[str, ...]
-    without: str
+    missing_feature: str
 
 
 _EXTRAS = {
@@ -37,48 +38,48 @@ _EXTRAS = {
 }
 
 
-def python(_case: Case | None) -> Iterator[Finding]:
-    """Tell which Python and which Junto this is, and whether `junto` means this one."""
+def check_python(_context: CheckContext | None) -> Iterator[Finding]:
+    """Report the versions of Python and Junto, and warn if `junto` runs another installation."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield ok("Python", f"{version}, at {sys.executable}")
     yield ok("Junto", f"{__version__}, at {Path(__file__).parents[2]}")
-    from junto.cli.install import command
+    from junto.cli.install import build_command
 
-    here, first = Path(command(None)[0]), shutil.which("junto")
-    if first and here.name.startswith("junto") and not here.samefile(first):
-        yield warning(
+    own, on_path = Path(build_command(None)[0]), shutil.which("junto")
+    if on_path and own.name.startswith("junto") and not own.samefile(on_path):
+        yield warn(
             "command",
-            f"`junto` on your path is another one: {first}",
-            f"Fine if you mean that one; otherwise use {here}, or put its folder first.",
+            f"`junto` on your path is another one: {on_path}",
+            f"Fine if you mean that one; otherwise use {own}, or put its folder first.",
         )
 
 
-def extras(case: Case) -> Iterator[Finding]:
-    """Tell which extras are installed, and what the settings want of the others."""
-    missing = {name: extra for name, extra in _EXTRAS.items() if not is_there(name)}
-    there = [name for name in _EXTRAS if name not in missing]
-    absent = "; ".join(f"{name} ({extra.without})" for name, extra in missing.items())
-    detail = f"{', '.join(there) or 'none'}{f'; not installed: {absent}' if absent else ''}"
-    yield ok("extras", detail, installed=there, absent=list(missing))
-    for name, setting in _wanted(case.settings):
+def check_extras(context: CheckContext) -> Iterator[Finding]:
+    """Report which extras are installed, and fail for missing ones that the settings require."""
+    missing = {name: extra for name, extra in _EXTRAS.items() if not is_extra_installed(name)}
+    installed = [name for name in _EXTRAS if name not in missing]
+    absent = "; ".join(f"{name} ({extra.missing_feature})" for name, extra in missing.items())
+    detail = f"{', '.join(installed) or 'none'}{f'; not installed: {absent}' if absent else ''}"
+    yield ok("extras", detail, installed=installed, absent=list(missing))
+    for name, setting in _iter_required_extras(context.settings):
         if name in missing:
             detail = f"{name} is not installed, and {setting} wants it"
-            yield broken("extras", detail, f"`pip install 'junto[{name}]'`")
+            yield fail("extras", detail, f"`pip install 'junto[{name}]'`")
 
 
-def is_there(extra: str) -> bool:
-    """Tell whether an extra is installed."""
+def is_extra_installed(extra: str) -> bool:
+    """Return whether an extra is installed."""
     try:
         return all(find_spec(module) for module in _EXTRAS[extra].modules)
-    except ModuleNotFoundError:  # what holds it is not there either
+    except ModuleNotFoundError:  # a parent package is missing
         return False
 
 
-def _wanted(settings: Settings) -> Iterator[tuple[str, str]]:
+def _iter_required_extras(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.database.url:
         yield "postgres", "database.url"
     if settings.redis.url:
         yield "redis", "redis.url"
-    for cloud in ("bedrock", "vertex"):
-        if any(entry.provider == cloud for entry in settings.models):
-            yield cloud, "an entry of models"
+    for provider, spec in PROVIDER_SPECS.items():
+        if spec.is_cloud and any(entry.provider == provider for entry in settings.models):
+            yield provider, "an entry of models"

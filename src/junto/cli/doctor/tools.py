@@ -1,4 +1,4 @@
-"""The tools that clients see, Claude Code among them, and other servers whose tools are used."""
+"""Checks of the tools: the enabled ones, Claude Code, and the MCP servers that Junto uses."""
 
 import shutil
 import socket
@@ -7,87 +7,93 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from junto.cli.doctor.configuration import quiet
-from junto.cli.doctor.findings import Case, Finding, broken, ok, warning
+from junto.cli.doctor.checks import CheckContext, Finding, fail, ok, warn
+from junto.cli.doctor.configuration import disable_logging
 from junto.domain.errors import JuntoError
-from junto.settings.choices import Reach
-from junto.settings.entries import ServerEntry
+from junto.settings.enums import ToolAccess
+from junto.settings.list_entries import ServerEntry
 
 if TYPE_CHECKING:
     from junto.tools.registry import Registry
 
-_PORTS = {"https": 443, "http": 80}
+_DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
-def offered(case: Case) -> Iterator[Finding]:
-    """Tell which groups of tools are switched on, over each way in."""
-    from junto.app import running
+def check_tools(context: CheckContext) -> Iterator[Finding]:
+    """Report which tool groups are enabled over each transport."""
+    from junto.app.application import build_app
+    from junto.app.server import build_server_spec
 
-    for way, reach in (("stdio", Reach.ALL), ("HTTP", case.settings.tools.over_http)):
-        with running(quiet(case.loaded), default_level="error", reach=reach) as junto:
-            yield _told(f"over {way}", junto.surface.tools)
-    if off := case.settings.tools.disabled:
-        yield ok("switched off", ", ".join(off))
+    for transport, access in (
+        ("stdio", ToolAccess.ALL),
+        ("HTTP", context.settings.tools.over_http),
+    ):
+        with build_app(disable_logging(context.loaded), default_level="error") as app:
+            yield _summarize_tools(f"over {transport}", build_server_spec(app, access).tools)
+    if disabled := context.settings.tools.disabled:
+        yield ok("switched off", ", ".join(disabled))
 
 
-def _told(check: str, tools: "Registry") -> Finding:
+def _summarize_tools(check: str, tools: "Registry") -> Finding:
     groups: Mapping[str, int] = tools.groups
     detail = ", ".join(f"{group} {count}" for group, count in groups.items())
     return ok(check, f"{len(tools.names)} tools: {detail}", tools=tools.names)
 
 
-def agent(case: Case) -> Iterator[Finding]:
-    """Tell whether Claude Code can be run, and whether it has a way to its model."""
-    from junto.agent.program import found, installed
-    from junto.app.agent import access_of
+def check_agent(context: CheckContext) -> Iterator[Finding]:
+    """Check whether Claude Code is installed and has credentials for a model."""
+    from junto.agent.claude_cli import find_program, is_installed
+    from junto.app.agent import build_credentials
 
-    check, chosen = "Claude Code", case.settings.agent
-    if not chosen.enabled:
+    check, agent_settings = "Claude Code", context.settings.agent
+    if not agent_settings.enabled:
         yield ok(check, "switched off (agent.enabled)")
         return
-    install = "`pip install 'junto[claude-code]'`"
-    program = found(chosen.program) if installed() else None
-    if program is None and chosen.program is None:
-        yield ok(check, "not installed", f"{install} brings it, and the tool claude_code_query.")
+    install_command = "`pip install 'junto[claude-code]'`"
+    program = find_program(agent_settings.program) if is_installed() else None
+    if program is None and agent_settings.program is None:
+        yield ok(
+            check, "not installed", f"{install_command} brings it, and the tool claude_code_query."
+        )
         return
     if program is None or not Path(program).is_file():
         detail = f"there is no {program}" if program else "not installed, but agent.program is set"
-        yield warning(check, detail, f"{install}, or correct agent.program.")
+        yield warn(check, detail, f"{install_command}, or correct agent.program.")
         return
     try:
-        access_of(case.settings).variables()
+        build_credentials(context.settings).to_environment()
     except JuntoError as error:
-        yield warning(check, "installed, but it cannot reach a model", error.message)
+        yield warn(check, "installed, but it cannot reach a model", error.message)
     else:
         yield ok(check, program)
 
 
-def servers(case: Case) -> Iterator[Finding]:
-    """Tell whether the other servers can be started, or reached."""
-    for entry in case.settings.servers:
-        yield _started(entry) if entry.command else _reached(case, entry)
+def check_servers(context: CheckContext) -> Iterator[Finding]:
+    """Check whether the configured MCP servers can be started or reached."""
+    for entry in context.settings.servers:
+        yield _check_program(entry) if entry.command else _check_connection(context, entry)
 
 
-def _started(entry: ServerEntry) -> Finding:
+def _check_program(entry: ServerEntry) -> Finding:
     path = entry.environment.get("PATH")
     program = shutil.which(entry.command or "", path=path.get_secret_value() if path else None)
     if program is None:
         detail = f"there is no program {entry.command}"
-        return broken(
+        return fail(
             entry.name, detail, f"Install it, or correct command of {entry.name} in servers."
         )
     return ok(entry.name, f"starts {program}")
 
 
-def _reached(case: Case, entry: ServerEntry) -> Finding:
+def _check_connection(context: CheckContext, entry: ServerEntry) -> Finding:
     address = urlsplit(entry.url or "")
-    where = f"{address.hostname}:{address.port or _PORTS.get(address.scheme, 80)}"
-    if not case.online:
+    where = f"{address.hostname}:{address.port or _DEFAULT_PORTS.get(address.scheme, 80)}"
+    if not context.online:
         return ok(entry.name, f"at {where}; not tried; --online asks")
-    host, _, number = where.rpartition(":")
+    host, _, port = where.rpartition(":")
     try:
-        with socket.create_connection((host, int(number)), timeout=entry.connect):
+        with socket.create_connection((host, int(port)), timeout=entry.connect):
             return ok(entry.name, f"reached at {where}")
     except OSError as error:
         detail = f"not reached at {where}: {error.strerror or error}"
-        return broken(entry.name, detail, f"Start it, or correct url of {entry.name} in servers.")
+        return fail(entry.name, detail, f"Start it, or correct url of {entry.name} in servers.")

@@ -1,1 +1,1 @@
-"""Files of many formats as text, whatever their bytes are."""
+"""Extraction of text from untrusted files in many formats."""

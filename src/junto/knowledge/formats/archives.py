@@ -1,55 +1,55 @@
-"""Zip archives that come from anywhere."""
+"""Safe unpacking of untrusted zip archives."""
 
 import io
 import zipfile
 
-from junto.knowledge.formats.readable import UnreadableError
+from junto.knowledge.formats.text import UnreadableFileError
 
-_MOST_BYTES = 64 * 1024 * 1024
-_MOST_FILES = 10_000
-# What text is packed to a hundredth of is nothing but repetition; little of it does no harm.
-_MOST_TIMES, _HARMLESS = 100, 4 * 1024 * 1024
-_USUAL = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_ENCRYPTED = 1
+_MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+_MAX_FILES = 10_000
+# Text that compresses better than this is mere repetition; small archives do no harm.
+_MAX_COMPRESSION_RATIO, _MIN_CHECKED_BYTES = 100, 4 * 1024 * 1024
+_SUPPORTED_COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED_FLAG = 1
 
 
-def opened(content: bytes) -> zipfile.ZipFile:
-    """Return an archive that does not unpack to too much.
+def open_archive(content: bytes) -> zipfile.ZipFile:
+    """Open an archive after checking that it does not unpack to too much.
 
     Raises:
-        UnreadableError: it does, or is none.
+        UnreadableFileError: it does, is encrypted, or is not a supported archive.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except (zipfile.BadZipFile, ValueError, OverflowError, OSError, NotImplementedError):
-        raise UnreadableError("broken: it cannot be unpacked") from None
+        raise UnreadableFileError("broken: it cannot be unpacked") from None
     files = archive.infolist()
     size = sum(file.file_size for file in files)
-    if len(files) > _MOST_FILES:
-        raise UnreadableError(f"holds more than {_MOST_FILES:,} files")
-    if size > _MOST_BYTES:
-        raise UnreadableError(f"unpacks to more than {_MOST_BYTES // 1024**2} MB")
-    if size > max(_HARMLESS, _MOST_TIMES * len(content)):
-        raise UnreadableError(f"unpacks to more than {_MOST_TIMES} times its size")
-    if any(file.flag_bits & _ENCRYPTED for file in files):
-        raise UnreadableError("encrypted")
-    if any(file.compress_type not in _USUAL for file in files):
-        raise UnreadableError("packed in an unusual way")
+    if len(files) > _MAX_FILES:
+        raise UnreadableFileError(f"holds more than {_MAX_FILES:,} files")
+    if size > _MAX_UNPACKED_BYTES:
+        raise UnreadableFileError(f"unpacks to more than {_MAX_UNPACKED_BYTES // 1024**2} MB")
+    if size > max(_MIN_CHECKED_BYTES, _MAX_COMPRESSION_RATIO * len(content)):
+        raise UnreadableFileError(f"unpacks to more than {_MAX_COMPRESSION_RATIO} times its size")
+    if any(file.flag_bits & _ENCRYPTED_FLAG for file in files):
+        raise UnreadableFileError("encrypted")
+    if any(file.compress_type not in _SUPPORTED_COMPRESSION for file in files):
+        raise UnreadableFileError("packed in an unusual way")
     return archive
 
 
-def unpacked(archive: zipfile.ZipFile, file: zipfile.ZipInfo) -> bytes:
-    """Return a file of an archive: as much as it is said to hold, should it hold more."""
-    with archive.open(file) as stream:
-        # Without a number, all of it would be unpacked first and cut afterwards.
-        return stream.read(file.file_size)
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return a member's content, cut off at the size that the archive declares."""
+    with archive.open(member) as stream:
+        # Without a size, zipfile unpacks everything before it cuts off the rest.
+        return stream.read(member.file_size)
 
 
-def repacked(archive: zipfile.ZipFile) -> io.BytesIO:
-    """Return an archive as one that holds what it says, for those who unpack without a bound."""
+def repack_archive(archive: zipfile.ZipFile) -> io.BytesIO:
+    """Return a copy that holds what it declares, for libraries that unpack without limits."""
     result = io.BytesIO()
-    with zipfile.ZipFile(result, "w") as made:
-        for name in {file.filename: file for file in archive.infolist()}.values():
-            made.writestr(name.filename, unpacked(archive, name))
+    with zipfile.ZipFile(result, "w") as copy:
+        for member in {file.filename: file for file in archive.infolist()}.values():
+            copy.writestr(member.filename, read_member(archive, member))
     result.seek(0)
     return result

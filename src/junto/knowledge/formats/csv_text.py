@@ -1,72 +1,76 @@
-"""Tables of commas or tabs as lines that say what each value is."""
+"""CSV and TSV tables as lines of labelled values."""
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from junto.knowledge.formats.decoding import decoded_anyhow
-from junto.knowledge.formats.room import MOST_CHARACTERS, Parsed, Room
+from junto.knowledge.formats.decoder import decode_or_guess
+from junto.knowledge.formats.text import MAX_TEXT_CHARS, ParserOutput, TextBuilder
 
-_SAMPLE, _LONGEST_NAME = 4096, 80
+_SAMPLE_CHARS, _MAX_NAME_CHARS = 4096, 80
 _SEPARATORS = ",;\t|"
 
 
-def read(content: bytes, codec: str | None) -> Parsed:
-    """Return a table, each row as a line.
+def parse_csv(content: bytes, codec: str | None) -> ParserOutput:
+    """Return a CSV table as text, with a line for each row.
 
     Raises:
-        UnreadableError: it is too long.
+        UnreadableFileError: the text is too long.
     """
-    text = decoded_anyhow(content, codec)
-    return _read(text, _separator(text[:_SAMPLE]))
+    text = decode_or_guess(content, codec)
+    return _parse_table(text, _detect_separator(text[:_SAMPLE_CHARS]))
 
 
-def read_tabs(content: bytes, codec: str | None) -> Parsed:
-    """Return a table whose values stand apart by tabs.
+def parse_tsv(content: bytes, codec: str | None) -> ParserOutput:
+    """Return a table of tab-separated values as text, with a line for each row.
 
     Raises:
-        UnreadableError: it is too long.
+        UnreadableFileError: the text is too long.
     """
-    return _read(decoded_anyhow(content, codec), "\t")
+    return _parse_table(decode_or_guess(content, codec), "\t")
 
 
-def _read(text: str, separator: str) -> Parsed:
-    csv.field_size_limit(MOST_CHARACTERS)
-    room, rows = Room(), _rows(text, separator)
-    first = next(rows, [])
-    names = [name[:_LONGEST_NAME] for name in first] if _names(first) else []
-    for row in rows if names else chain([first], rows):
-        if line := "; ".join(_said(names, row)) if names else " | ".join(filter(None, row)):
-            room.add(line)
-    return Parsed(room.text("\n") or "; ".join(names))
+def _parse_table(text: str, separator: str) -> ParserOutput:
+    csv.field_size_limit(MAX_TEXT_CHARS)
+    builder, rows = TextBuilder(), _iter_rows(text, separator)
+    first_row = next(rows, [])
+    names = [name[:_MAX_NAME_CHARS] for name in first_row] if _is_header(first_row) else []
+    for row in rows if names else chain([first_row], rows):
+        if (
+            line := "; ".join(_iter_labelled_values(names, row))
+            if names
+            else " | ".join(filter(None, row))
+        ):
+            builder.add(line)
+    return ParserOutput(builder.join("\n") or "; ".join(names))
 
 
-def _rows(text: str, separator: str) -> Iterator[list[str]]:
+def _iter_rows(text: str, separator: str) -> Iterator[list[str]]:
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
         yield [" ".join(value.split()) for value in row]
 
 
-def _said(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+def _iter_labelled_values(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
     for number, value in enumerate(row):
         if value:
             yield f"{names[number]}: {value}" if number < len(names) else value
 
 
-def _separator(sample: str) -> str:
-    whole = sample[: sample.rfind("\n") + 1] or sample
+def _detect_separator(sample: str) -> str:
+    lines = sample[: sample.rfind("\n") + 1] or sample
     try:
-        return csv.Sniffer().sniff(whole, _SEPARATORS).delimiter
+        return csv.Sniffer().sniff(lines, _SEPARATORS).delimiter
     except csv.Error:
-        return max(_SEPARATORS, key=whole.count)
+        return max(_SEPARATORS, key=lines.count)
 
 
-def _names(row: Sequence[str]) -> bool:
-    """Return whether a row has names of columns: none is missing, there twice, or a number."""
-    return bool(row) and all(row) and len({*row}) == len(row) and not any(map(_number, row))
+def _is_header(row: Sequence[str]) -> bool:
+    """Return whether a row has column names: none is missing, duplicate or a number."""
+    return bool(row) and all(row) and len({*row}) == len(row) and not any(map(_is_number, row))
 
 
-def _number(value: str) -> bool:
+def _is_number(value: str) -> bool:
     try:
         float(value.replace(",", ".").strip("%$€£ "))
     except ValueError:

@@ -1,35 +1,35 @@
-"""Which format a file has: by what a server says, by its name, by how it begins."""
+"""Detection of file formats by content type, name and content."""
 
 from dataclasses import dataclass
 
-from junto.knowledge.chunking import Shape
-from junto.knowledge.formats.readable import UnreadableError
+from junto.knowledge.chunking import TextStructure
+from junto.knowledge.formats.text import UnreadableFileError
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A format: what it is called, how its text is built, and who reads it."""
+class FileFormat:
+    """A file format: its name, the structure of its text, and its parser."""
 
     name: str
-    shape: Shape
-    reader: str | None = None  # a reader of the child's; without one, a file is its text
-    packed: str | None = None  # what people call it, if its bytes are no text
+    structure: TextStructure
+    parser: str | None = None  # in the worker process; None if the content is the text itself
+    binary_name: str | None = None  # with an article, for messages; None for text formats
 
 
-MARKDOWN = Kind("markdown", Shape.MARKDOWN)
-TEXT = Kind("text", Shape.PLAIN)
-CODE = Kind("code", Shape.CODE)
-HTML = Kind("html", Shape.MARKDOWN, "html")
-CSV = Kind("csv", Shape.PLAIN, "csv")
-TSV = Kind("csv", Shape.PLAIN, "tsv")
-JSON = Kind("json", Shape.PLAIN, "json")
-JSON_LINES = Kind("json", Shape.PLAIN, "jsonl")
-NOTEBOOK = Kind("code", Shape.MARKDOWN, "notebook")
-PDF = Kind("pdf", Shape.MARKDOWN, "pdf", "a PDF")
-DOCX = Kind("docx", Shape.MARKDOWN, "docx", "a DOCX")
-EPUB = Kind("epub", Shape.MARKDOWN, "epub", "an EPUB")
+MARKDOWN = FileFormat("markdown", TextStructure.MARKDOWN)
+TEXT = FileFormat("text", TextStructure.PLAIN)
+CODE = FileFormat("code", TextStructure.CODE)
+HTML = FileFormat("html", TextStructure.MARKDOWN, "html")
+CSV = FileFormat("csv", TextStructure.PLAIN, "csv")
+TSV = FileFormat("csv", TextStructure.PLAIN, "tsv")
+JSON = FileFormat("json", TextStructure.PLAIN, "json")
+JSON_LINES = FileFormat("json", TextStructure.PLAIN, "jsonl")
+NOTEBOOK = FileFormat("code", TextStructure.MARKDOWN, "notebook")
+PDF = FileFormat("pdf", TextStructure.MARKDOWN, "pdf", "a PDF")
+DOCX = FileFormat("docx", TextStructure.MARKDOWN, "docx", "a DOCX")
+EPUB = FileFormat("epub", TextStructure.MARKDOWN, "epub", "an EPUB")
 
-_CODE = """
+_CODE_SUFFIXES = """
 ada adb ads asm awk bash bat bzl c cc cfc cjs cl clj cljc cljs cls cmake cmd cob coffee cpp cr cs
 css cts cu cue cxx d dart dockerfile el elm erb erl ex exs f f03 f08 f77 f90 f95 fish fs fsi fsx
 gemspec glsl go gradle graphql groovy gyp h haml hbs hcl hh hlsl hpp hrl hs hxx idl ino java jl js
@@ -37,13 +37,13 @@ jsx jsm kt kts less lisp lua m make mk mjs ml mli mm mts nim nix pas php pl pm p
 purs py pyi pyx pxd r rake rb re rei rkt rs s sass sbt scala scm scss sh sol sql sv svelte svh
 swift tcl tf tfvars thrift ts tsx v vala vb vhd vhdl vim vue wat wgsl zig zsh
 """
-_TEXT = """
+_TEXT_SUFFIXES = """
 adoc asc asciidoc bib cfg cnf conf desktop diff env ini lock log nfo org patch po pot properties
 rst service srt tex text toml txt vtt xml xsd xsl xslt yaml yml
 """
 _BY_SUFFIX = {
-    **dict.fromkeys(_TEXT.split(), TEXT),
-    **dict.fromkeys(_CODE.split(), CODE),
+    **dict.fromkeys(_TEXT_SUFFIXES.split(), TEXT),
+    **dict.fromkeys(_CODE_SUFFIXES.split(), CODE),
     **dict.fromkeys(("md", "markdown", "mdown", "mdx", "mkd", "qmd", "rmd"), MARKDOWN),
     **dict.fromkeys(("html", "htm", "xhtml", "xht"), HTML),
     **dict.fromkeys(("json", "geojson", "jsonc", "json5", "webmanifest"), JSON),
@@ -59,8 +59,8 @@ _BY_NAME = dict.fromkeys(
     ("makefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile", "justfile"),
     CODE,
 )
-_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_BY_TYPE = {
+_DOCX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_BY_CONTENT_TYPE = {
     "text/html": HTML,
     "application/xhtml+xml": HTML,
     "text/markdown": MARKDOWN,
@@ -71,59 +71,63 @@ _BY_TYPE = {
     "application/jsonl": JSON_LINES,
     "application/pdf": PDF,
     "application/epub+zip": EPUB,
-    _WORD: DOCX,
+    _DOCX_CONTENT_TYPE: DOCX,
 }
-# A PDF may have a little of something else before it.
-_PDF, _PDF_WITHIN = b"%PDF-", 1024
-_ZIP, _OLD_OFFICE = (b"PK\x03\x04", b"PK\x05\x06"), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# An EPUB begins with a file of this name and content, not compressed; 30 bytes come before it.
-_EPUB_START, _EPUB_AT = b"mimetypeapplication/epub+zip", 30
+# A PDF may have some other bytes before its header.
+_PDF_MAGIC, _PDF_MAGIC_WITHIN_BYTES = b"%PDF-", 1024
+_ZIP_MAGICS, _OLE_MAGIC = (b"PK\x03\x04", b"PK\x05\x06"), b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# An EPUB starts with an uncompressed file of this name and content, after a 30-byte header.
+_EPUB_MAGIC, _EPUB_MAGIC_OFFSET = b"mimetypeapplication/epub+zip", 30
 _DOCX_PART = b"word/document.xml"
 
 
-def kind_of(name: str, content: bytes, content_type: str | None = None) -> Kind:
+def detect_format(name: str, content: bytes, content_type: str | None = None) -> FileFormat:
     """Return the format of a file.
 
     Raises:
-        UnreadableError: it is not what its name or its type says.
+        UnreadableFileError: the content does not match the file's name or content type.
     """
-    named = _typed(content_type) or _named(name)
-    if named is None:
-        return _begun(content) or TEXT
-    if named.packed and not _is(named, content):
-        raise UnreadableError(_mistaken(named, content))
-    return named
+    file_format = _match_content_type(content_type) or _match_name(name)
+    if file_format is None:
+        return _match_content(content) or TEXT
+    if file_format.binary_name and not _has_signature(file_format, content):
+        raise UnreadableFileError(_describe_mismatch(file_format, content))
+    return file_format
 
 
-def _typed(content_type: str | None) -> Kind | None:
+def _match_content_type(content_type: str | None) -> FileFormat | None:
     if not content_type:
         return None
-    bare = content_type.partition(";")[0].strip().lower()
-    return _BY_TYPE.get(bare) or (JSON if bare.endswith("+json") else None)
+    media_type = content_type.partition(";")[0].strip().lower()
+    return _BY_CONTENT_TYPE.get(media_type) or (JSON if media_type.endswith("+json") else None)
 
 
-def _named(name: str) -> Kind | None:
-    last = name.replace("\\", "/").rpartition("/")[2].lower()
-    _, dot, suffix = last.rpartition(".")
-    return (_BY_SUFFIX.get(suffix) if dot else None) or _BY_NAME.get(last)
+def _match_name(name: str) -> FileFormat | None:
+    file_name = name.replace("\\", "/").rpartition("/")[2].lower()
+    _, dot, suffix = file_name.rpartition(".")
+    return (_BY_SUFFIX.get(suffix) if dot else None) or _BY_NAME.get(file_name)
 
 
-def _begun(content: bytes) -> Kind | None:
-    """Return the format of a file whose bytes tell it."""
-    if content.startswith(_PDF):
+def _match_content(content: bytes) -> FileFormat | None:
+    """Return the format that the signature of the content reveals, if any."""
+    if content.startswith(_PDF_MAGIC):
         return PDF
-    if content.startswith(_ZIP):
-        if content.startswith(_EPUB_START, _EPUB_AT):
+    if content.startswith(_ZIP_MAGICS):
+        if content.startswith(_EPUB_MAGIC, _EPUB_MAGIC_OFFSET):
             return EPUB
         return DOCX if _DOCX_PART in content else None
     return None
 
 
-def _is(kind: Kind, content: bytes) -> bool:
-    return _PDF in content[:_PDF_WITHIN] if kind is PDF else content.startswith(_ZIP)
+def _has_signature(file_format: FileFormat, content: bytes) -> bool:
+    return (
+        _PDF_MAGIC in content[:_PDF_MAGIC_WITHIN_BYTES]
+        if file_format is PDF
+        else content.startswith(_ZIP_MAGICS)
+    )
 
 
-def _mistaken(kind: Kind, content: bytes) -> str:
-    if kind is DOCX and content.startswith(_OLD_OFFICE):
+def _describe_mismatch(file_format: FileFormat, content: bytes) -> str:
+    if file_format is DOCX and content.startswith(_OLE_MAGIC):
         return "encrypted, or of an older Word; save it as DOCX without a password"
-    return f"not {kind.packed}, though it is called one"
+    return f"not {file_format.binary_name}, though it is called one"

@@ -1,50 +1,53 @@
-"""What goes between us and the child: a header in JSON and bytes, their lengths before them."""
+"""The frames exchanged with the parser process.
+
+A frame has a JSON header and a body of bytes, preceded by the lengths of both.
+"""
 
 import json
 import struct
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-_LENGTHS = struct.Struct(">IQ")
-LENGTHS = _LENGTHS.size
-# A child may have been taken over by what it read.
-_LONGEST_HEADER, _LONGEST_BODY = 64 * 1024, 128 * 1024 * 1024
+_PREFIX = struct.Struct(">IQ")
+PREFIX_BYTES = _PREFIX.size
+# Enforced because a malicious file may have taken over the parser process.
+_MAX_HEADER_BYTES, _MAX_BODY_BYTES = 64 * 1024, 128 * 1024 * 1024
 
 
-def packed(header: Mapping[str, Any], body: bytes = b"") -> bytes:
-    """Return what goes before `body`."""
-    words = json.dumps(header).encode()
-    return _LENGTHS.pack(len(words), len(body)) + words
+def encode_header(header: Mapping[str, Any], body: bytes = b"") -> bytes:
+    """Return the lengths and the header that precede `body`."""
+    encoded = json.dumps(header).encode()
+    return _PREFIX.pack(len(encoded), len(body)) + encoded
 
 
-def lengths(start: bytes) -> tuple[int, int]:
-    """Return how long header and body are.
+def decode_prefix(prefix: bytes) -> tuple[int, int]:
+    """Return the lengths of header and body.
 
     Raises:
-        ValueError: they are longer than any that is sent.
+        ValueError: one of them is over the limit.
     """
-    header, body = _LENGTHS.unpack(start)
-    if header > _LONGEST_HEADER or body > _LONGEST_BODY:
+    header_length, body_length = _PREFIX.unpack(prefix)
+    if header_length > _MAX_HEADER_BYTES or body_length > _MAX_BODY_BYTES:
         raise ValueError("a frame that is too long")
-    return header, body
+    return header_length, body_length
 
 
-def header_of(words: bytes) -> dict[str, Any]:
+def decode_header(encoded: bytes) -> dict[str, Any]:
     """Return a header.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a JSON object.
     """
-    header = json.loads(words)
+    header = json.loads(encoded)
     if not isinstance(header, dict):
-        raise ValueError("no header")  # noqa: TRY004 - of what came, not of who called
+        raise ValueError("no header")  # noqa: TRY004 - invalid input, not a wrong argument type
     return header
 
 
-def received(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """Return the next frame of a stream, or nothing at its end."""
-    start = stream.read(LENGTHS)
-    if len(start) < LENGTHS:
+def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    """Return the next frame of a stream, or None at its end."""
+    prefix = stream.read(PREFIX_BYTES)
+    if len(prefix) < PREFIX_BYTES:
         return None
-    header, body = _LENGTHS.unpack(start)
-    return header_of(stream.read(header)), stream.read(body)
+    header_length, body_length = _PREFIX.unpack(prefix)
+    return decode_header(stream.read(header_length)), stream.read(body_length)

@@ -1,4 +1,4 @@
-"""The text of books (EPUB), chapter by chapter."""
+"""Text of web pages and EPUB books."""
 
 import posixpath
 import zipfile
@@ -6,76 +6,95 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from junto.domain.pages import readable
-from junto.knowledge.formats.archives import opened, unpacked
-from junto.knowledge.formats.decoding import decoded_page
-from junto.knowledge.formats.readable import UnreadableError
-from junto.knowledge.formats.room import Parsed, Room
+from junto.knowledge.formats.archives import open_archive, read_member
+from junto.knowledge.formats.decoder import decode_html
+from junto.knowledge.formats.text import (
+    ParserOutput,
+    TextBuilder,
+    UnreadableFileError,
+    find_heading,
+)
+from junto.text.html_text import find_title, html_to_text
 
-_CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-_BROKEN = "a broken EPUB: its chapters are not where it says"
+_CONTAINER_PATH, _ENCRYPTION_PATH = "META-INF/container.xml", "META-INF/encryption.xml"
+_BROKEN_EPUB = "a broken EPUB: its chapters are not where it says"
 
 
-def read(content: bytes, _codec: str | None) -> Parsed:
-    """Return the text of a book.
+def parse_html(content: bytes, codec: str | None) -> ParserOutput:
+    """Return the text of a web page.
 
     Raises:
-        UnreadableError: it is encrypted, broken, or unpacks to too much.
+        UnreadableFileError: the text is too long.
     """
-    book = _Book(opened(content))
-    [*roots] = book.parsed(_CONTAINER).iterfind(".//{*}rootfile")
-    if not roots:
-        raise UnreadableError(_BROKEN)
-    place = roots[0].get("full-path", "")
-    package, encrypted = book.parsed(place), set(book.encrypted())
-    room = Room()
-    for name in _spine(package, posixpath.dirname(place)):
+    page = decode_html(content, codec)
+    builder = TextBuilder()
+    builder.add(html_to_text(page))
+    text = builder.join("")
+    return ParserOutput(text, find_title(page) or find_heading(text))
+
+
+def parse_epub(content: bytes, _codec: str | None) -> ParserOutput:
+    """Return the text of an EPUB book.
+
+    Raises:
+        UnreadableFileError: the book is encrypted, broken, or unpacks to too much.
+    """
+    book = _EpubArchive(open_archive(content))
+    [*root_files] = book.parse_xml(_CONTAINER_PATH).iterfind(".//{*}rootfile")
+    if not root_files:
+        raise UnreadableFileError(_BROKEN_EPUB)
+    package_path = root_files[0].get("full-path", "")
+    package, encrypted = book.parse_xml(package_path), set(book.iter_encrypted())
+    builder = TextBuilder()
+    for name in _iter_chapters(package, posixpath.dirname(package_path)):
         if name in encrypted:
-            raise UnreadableError("encrypted")
+            raise UnreadableFileError("encrypted")
         if name in book.files:
-            room.add(readable(decoded_page(book.bytes(name), None)))
-    if not (text := room.text("\n\n").strip()):
-        raise UnreadableError("has no text, only pictures")
-    return Parsed(text, package.findtext(".//{http://purl.org/dc/elements/1.1/}title"))
+            builder.add(html_to_text(decode_html(book.read_file(name), None)))
+    if not (text := builder.join("\n\n").strip()):
+        raise UnreadableFileError("has no text, only pictures")
+    return ParserOutput(text, package.findtext(".//{http://purl.org/dc/elements/1.1/}title"))
 
 
-class _Book:
-    """The files of a book, by name."""
+class _EpubArchive:
+    """The files of an EPUB book, by name."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self.files = {file.filename: file for file in archive.infolist()}
 
-    def bytes(self, name: str) -> bytes:
+    def read_file(self, name: str) -> bytes:
         if name not in self.files:
-            raise UnreadableError(_BROKEN)
-        return unpacked(self._archive, self.files[name])
+            raise UnreadableFileError(_BROKEN_EPUB)
+        return read_member(self._archive, self.files[name])
 
-    def parsed(self, name: str) -> Any:
+    def parse_xml(self, name: str) -> Any:
         from lxml import etree
 
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
         )
         try:
-            return etree.fromstring(self.bytes(name), parser)
+            return etree.fromstring(self.read_file(name), parser)
         except etree.XMLSyntaxError:
-            raise UnreadableError(_BROKEN) from None
+            raise UnreadableFileError(_BROKEN_EPUB) from None
 
-    def encrypted(self) -> Iterator[str]:
-        """Yield the names of files that need a key; of fonts, that is usual."""
-        if _ENCRYPTION in self.files:
-            for reference in self.parsed(_ENCRYPTION).iterfind(".//{*}CipherReference"):
+    def iter_encrypted(self) -> Iterator[str]:
+        """Yield the names of encrypted files; encrypted fonts are common."""
+        if _ENCRYPTION_PATH in self.files:
+            for reference in self.parse_xml(_ENCRYPTION_PATH).iterfind(".//{*}CipherReference"):
                 yield unquote(reference.get("URI", ""))
 
 
-def _spine(package: Any, folder: str) -> Iterator[str]:
-    """Yield the names of the chapters in their order."""
-    places = {item.get("id"): item.get("href", "") for item in package.iterfind(".//{*}item")}
+def _iter_chapters(package: Any, directory: str) -> Iterator[str]:
+    """Yield the names of the chapters in reading order."""
+    hrefs = {item.get("id"): item.get("href", "") for item in package.iterfind(".//{*}item")}
     seen = set()
     for reference in package.iterfind(".//{*}itemref"):
-        place = unquote(places.get(reference.get("idref"), "").partition("#")[0])
-        name = posixpath.normpath(posixpath.join(folder, place))
-        if place and name not in seen:  # twice would be a way to make much of little
+        href = unquote(hrefs.get(reference.get("idref"), "").partition("#")[0])
+        name = posixpath.normpath(posixpath.join(directory, href))
+        if (
+            href and name not in seen
+        ):  # repeated chapters could make a small file expand without limit
             seen.add(name)
             yield name

@@ -1,53 +1,56 @@
-"""The text of PDF files, page by page."""
+"""Text of PDF files, page by page."""
 
 import contextlib
 from typing import Any
 
-from junto.knowledge.formats.markdown import escaped
-from junto.knowledge.formats.readable import UnreadableError
-from junto.knowledge.formats.room import Parsed, Room
+from junto.knowledge.formats.text import (
+    ParserOutput,
+    TextBuilder,
+    UnreadableFileError,
+    escape_markdown,
+)
 
-_NO_PASSWORD = 4
-# Stands where a word was parted at the end of a line, for hyphen and line end.
-_PARTED = "\x02"
+_PASSWORD_ERROR_CODE = 4
+# Replaces the hyphen and line break of a word that is split across lines.
+_LINE_END_HYPHEN = "\x02"
 
 
-def read(content: bytes, _codec: str | None) -> Parsed:
-    """Return the text of a PDF; if it has several pages, each beneath its number.
+def parse_pdf(content: bytes, _codec: str | None) -> ParserOutput:
+    """Return the text of a PDF; if it has several pages, each below a heading with its number.
 
     Raises:
-        UnreadableError: it is encrypted, broken, or has no text.
+        UnreadableFileError: it is encrypted, broken, or has no text.
     """
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
-        problem = "encrypted" if error.err_code == _NO_PASSWORD else "a broken PDF"
-        raise UnreadableError(problem) from None
+        problem = "encrypted" if error.err_code == _PASSWORD_ERROR_CODE else "a broken PDF"
+        raise UnreadableFileError(problem) from None
     with document:
-        room, pages = Room(), len(document)
-        for number in range(pages):
-            if text := _page(document, number):
-                room.add(f"# Page {number + 1}\n\n{text}" if pages > 1 else text)
+        builder, page_count = TextBuilder(), len(document)
+        for number in range(page_count):
+            if text := _extract_page(document, number):
+                builder.add(f"# Page {number + 1}\n\n{text}" if page_count > 1 else text)
         title = document.get_metadata_value("Title")
-    text = room.text("\n\n")
+    text = builder.join("\n\n")
     if not text:
-        raise UnreadableError("has no text, only pictures")
-    return Parsed(text, title)
+        raise UnreadableFileError("has no text, only pictures")
+    return ParserOutput(text, title)
 
 
-def _page(document: Any, number: int) -> str:
-    """Return the text of a page; that of a broken one is lost, and of that one alone."""
+def _extract_page(document: Any, number: int) -> str:
+    """Return the text of a page, or an empty string if the page is broken."""
     from pypdfium2 import PdfiumError
 
     with contextlib.suppress(PdfiumError):
         page = document[number]
         try:
-            words = page.get_textpage()
-            text: str = words.get_text_bounded()
-            words.close()
-            return escaped(text.replace(_PARTED, "").replace("\r\n", "\n")).strip()
+            text_page = page.get_textpage()
+            text: str = text_page.get_text_bounded()
+            text_page.close()
+            return escape_markdown(text.replace(_LINE_END_HYPHEN, "").replace("\r\n", "\n")).strip()
         finally:
             page.close()
     return ""

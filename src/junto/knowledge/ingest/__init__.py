@@ -1,1 +1,1 @@
-"""Files, pages and whatever comes through a pipe, on their way into the store."""
+"""Indexing of directories, files and web pages."""

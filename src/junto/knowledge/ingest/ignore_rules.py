@@ -1,4 +1,4 @@
-"""Which files are left out: what `.gitignore` says, what others made, and what may hold secrets."""
+"""Rules for files that are not indexed: `.gitignore`, tool directories, likely secrets."""
 
 import contextlib
 import fnmatch
@@ -12,137 +12,154 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from junto.domain.errors import JuntoError
 from junto.security.paths import Roots
 
-NAMES = (".gitignore", ".juntoignore")
-MOST_BYTES = 4 * 1024 * 1024
+IGNORE_FILE_NAMES = (".gitignore", ".juntoignore")
+MAX_IGNORE_FILE_BYTES = 4 * 1024 * 1024
 
-_FOLDERS = frozenset(
+_IGNORED_DIRS = frozenset(
     {
         ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".nox",
         ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache",
         ".gradle", ".idea", ".terraform",
     }
 )  # fmt: skip
-_SECRETS = (
+_SECRET_PATTERNS = (
     ".env", ".env.*", "*.env", ".envrc", "*.tfvars", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
     "*.ppk", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*",
     "id_ecdsa*", "id_ed25519*", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd",
     "credentials", "credentials.json", ".git-credentials",
 )  # fmt: skip
-_EXAMPLES = ("*.example", "*.sample", "*.template", "*.dist")
-# What the library calls the slash behind a folder.
-_WITHIN = "ps_d"
-# A pattern becomes a regular expression, and with more of these one name could take for ever.
-_STAR, _MOST_STARS, _MOST_DEEP = "[^/]*", 2, 3
-_MOST_LINES = 50_000
-# Git knows these names within brackets; the library does not.
-_CLASSES = {
+_EXAMPLE_PATTERNS = ("*.example", "*.sample", "*.template", "*.dist")
+# pathspec's name for the group that matches the slash after a directory.
+_DIRECTORY_GROUP = "ps_d"
+# A pattern becomes a regular expression, which backtracks too much with more stars than these.
+_STAR, _MAX_STARS, _MAX_DOUBLE_STARS = "[^/]*", 2, 3
+_MAX_LINES = 50_000
+# Character classes that git supports within brackets, and pathspec does not.
+_CHARACTER_CLASSES = {
     "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z",
     "xdigit": "0-9a-fA-F", "space": " \t", "blank": " \t",
 }  # fmt: skip
-_CLASS = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
+_CHARACTER_CLASS = re.compile(rf"\[:({'|'.join(_CHARACTER_CLASSES)}):\]")
 
-# An expression, and whether what fits it is left out or let in again.
-Pattern = tuple[re.Pattern[str], bool]
+# An expression, and whether a path that matches it is ignored or included again.
+_IgnorePattern = tuple[re.Pattern[str], bool]
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a file goes by a name that keys and passwords go by."""
+    """Return whether a file has a name that is common for keys and passwords."""
     lowered = name.lower()
-    fits = any(fnmatch.fnmatchcase(lowered, pattern) for pattern in _SECRETS)
-    return fits and not any(fnmatch.fnmatchcase(lowered, pattern) for pattern in _EXAMPLES)
+    looks_secret = any(fnmatch.fnmatchcase(lowered, pattern) for pattern in _SECRET_PATTERNS)
+    return looks_secret and not any(
+        fnmatch.fnmatchcase(lowered, pattern) for pattern in _EXAMPLE_PATTERNS
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What the files of rules say, from the outermost folder to the innermost."""
+class IgnoreRules:
+    """The patterns of ignore files, from the outermost directory to the innermost."""
 
-    # Each with the folder that it lies in, as a path that ends in a slash, or nothing.
-    specs: tuple[tuple[str, tuple[Pattern, ...]], ...] = ()
-    # What a path has to begin with to be seen from where the rules begin.
-    above: str = ""
+    # The directory of each ignore file, empty or ending in a slash, and its patterns.
+    pattern_sets: tuple[tuple[str, tuple[_IgnorePattern, ...]], ...] = ()
+    # Path of the walked directory within the repository, empty or ending in a slash.
+    root_prefix: str = ""
 
     @classmethod
-    def around(cls, folder: Path) -> "Rules":
-        """Return the rules of the repository that a folder is in, down to but not in the folder."""
-        outer = next((each for each in folder.parents if (each / ".git").exists()), None)
-        if outer is None or (folder / ".git").exists():
+    def from_repository(cls, directory: Path) -> "IgnoreRules":
+        """Return the rules of the repository around `directory`, without its own ignore files."""
+        repository = next(
+            (parent for parent in directory.parents if (parent / ".git").exists()), None
+        )
+        if repository is None or (directory / ".git").exists():
             return cls()
-        rules = cls(above=f"{folder.relative_to(outer).as_posix()}/")
-        for each in (outer, *reversed([p for p in folder.parents if p.is_relative_to(outer)][:-1])):
-            place = "" if each == outer else f"{each.relative_to(outer).as_posix()}/"
-            for name in NAMES:
+        rules = cls(root_prefix=f"{directory.relative_to(repository).as_posix()}/")
+        for parent in (
+            repository,
+            *reversed([path for path in directory.parents if path.is_relative_to(repository)][:-1]),
+        ):
+            prefix = "" if parent == repository else f"{parent.relative_to(repository).as_posix()}/"
+            for name in IGNORE_FILE_NAMES:
                 with contextlib.suppress(JuntoError):
-                    spec = _spec(Roots.of([each]).read(name, MOST_BYTES, links=False))
-                    rules = Rules((*rules.specs, (place, spec)), rules.above)
+                    patterns = _parse_patterns(
+                        Roots.from_paths([parent]).read(
+                            name, MAX_IGNORE_FILE_BYTES, follow_links=False
+                        )
+                    )
+                    rules = IgnoreRules(
+                        (*rules.pattern_sets, (prefix, patterns)), rules.root_prefix
+                    )
         return rules
 
-    def within(self, folder: str, content: bytes) -> "Rules":
-        """Return these rules and those of a file of them in a folder."""
-        place = f"{self.above}{folder}/" if folder else self.above
-        return Rules((*self.specs, (place, _spec(content))), self.above)
+    def with_ignore_file(self, directory: str, content: bytes) -> "IgnoreRules":
+        """Return these rules, and those of an ignore file in `directory`."""
+        prefix = f"{self.root_prefix}{directory}/" if directory else self.root_prefix
+        return IgnoreRules(
+            (*self.pattern_sets, (prefix, _parse_patterns(content))), self.root_prefix
+        )
 
-    def leave_out(self, path: str, *, folder: bool) -> bool:
-        """Tell whether the rules leave something out; the innermost that says anything counts."""
-        if folder and path.rpartition("/")[2] in _FOLDERS:
+    def is_ignored(self, path: str, *, is_dir: bool) -> bool:
+        """Return whether a path is ignored; the innermost file with a matching pattern decides."""
+        if is_dir and path.rpartition("/")[2] in _IGNORED_DIRS:
             return True
-        whole = f"{self.above}{path}{'/' if folder else ''}"
-        for place, spec in reversed(self.specs):
-            said = _said(spec, whole.removeprefix(place))
-            if said is not None:
-                return said
+        full_path = f"{self.root_prefix}{path}{'/' if is_dir else ''}"
+        for prefix, patterns in reversed(self.pattern_sets):
+            ignored = _match_patterns(patterns, full_path.removeprefix(prefix))
+            if ignored is not None:
+                return ignored
         return False
 
 
-def _said(patterns: tuple[Pattern, ...], path: str) -> bool | None:
-    """Return whether the last pattern that fits a path leaves it out."""
-    for regex, leaves_out in reversed(patterns):
-        if _fits(regex, path):
-            return leaves_out
+def _match_patterns(patterns: tuple[_IgnorePattern, ...], path: str) -> bool | None:
+    """Return whether the last matching pattern ignores a path, or None if there is none."""
+    for regex, ignores in reversed(patterns):
+        if _matches(regex, path):
+            return ignores
     return None
 
 
-def _fits(regex: re.Pattern[str], path: str) -> bool:
-    """Tell whether a pattern means a path itself.
+def _matches(regex: re.Pattern[str], path: str) -> bool:
+    """Return whether a pattern matches a path itself.
 
-    The library's patterns also fit what lies beneath a folder that they mean. Whoever walks from
-    the outside in has asked about the folder already, and an inner rule may have let it in again.
+    pathspec's expressions also match everything below a matching directory. Here, the walk from the
+    outside in has already checked that directory, and an inner rule may have included it again.
     """
-    ends = [found.end() for found in regex.finditer(path)]
+    ends = [match.end() for match in regex.finditer(path)]
     if not ends:
         return False
-    if _WITHIN in regex.groupindex:
+    if _DIRECTORY_GROUP in regex.groupindex:
         return ends[-1] == len(path)
     return not regex.pattern.endswith("/") or ends[-1] < len(path)
 
 
-def _spec(content: bytes) -> tuple[Pattern, ...]:
-    lines = content.decode("utf-8", "replace").splitlines()[:_MOST_LINES]
-    return tuple(pattern for line in lines if (pattern := _pattern(line)))
+def _parse_patterns(content: bytes) -> tuple[_IgnorePattern, ...]:
+    lines = content.decode("utf-8", "replace").splitlines()[:_MAX_LINES]
+    return tuple(pattern for line in lines if (pattern := _parse_pattern(line)))
 
 
-def _pattern(line: str) -> Pattern | None:
-    """Return what a line says; git, too, takes no notice of one that makes no sense."""
-    if sum(segment == "**" for segment in line.split("/")) > _MOST_DEEP:
+def _parse_pattern(line: str) -> _IgnorePattern | None:
+    """Parse a line of an ignore file; like git, ignore one that is invalid."""
+    if sum(segment == "**" for segment in line.split("/")) > _MAX_DOUBLE_STARS:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = GitIgnoreSpecPattern(_CLASS.sub(lambda found: _CLASSES[found[1]], line))
-            if made.regex is None or made.include is None:
+            pattern = GitIgnoreSpecPattern(
+                _CHARACTER_CLASS.sub(lambda match: _CHARACTER_CLASSES[match[1]], line)
+            )
+            if pattern.regex is None or pattern.include is None:
                 return None
-            return re.compile(_quick(made.regex.pattern)), bool(made.include)
+            return re.compile(_limit_backtracking(pattern.regex.pattern)), bool(pattern.include)
     except (ValueError, re.error):
         return None
 
 
-def _quick(regex: str) -> str:
-    """Return an expression that takes time in proportion to what it looks at.
+def _limit_backtracking(regex: str) -> str:
+    """Return an equivalent expression that takes linear time.
 
-    What stands between two stars may be taken where it comes first, without ever going back: if
-    the rest fits after a later place, it fits after the first one, too.
+    What stands between two stars may match at its first occurrence, without backtracking: if the
+    rest matches after a later occurrence, it also matches after the first.
     """
-    first, *parts = regex.split(_STAR)
-    if len(parts) <= _MOST_STARS or any("(?" in part for part in parts[:-1]):
+    head, *parts = regex.split(_STAR)
+    if len(parts) <= _MAX_STARS or any("(?" in part for part in parts[:-1]):
         return regex
     middle = "".join(f"(?>{_STAR}?{part})" for part in parts[:-1])
-    return f"{first}{middle}{_STAR}{parts[-1]}"
+    return f"{head}{middle}{_STAR}{parts[-1]}"

@@ -1,46 +1,46 @@
-"""What was done with the files, for whoever watches and for the end."""
+"""The report of an indexing run, during the run and at its end."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# Whoever has more problems than this has one problem.
-_MOST_PROBLEMS = 1000
+# More problems than this usually have a single cause.
+_MAX_PROBLEMS = 1000
 
 
 @dataclass(slots=True)
-class Report:
-    """What was done so far."""
+class IndexReport:
+    """The counts and problems of an indexing run so far."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
-    size: int = 0  # in bytes
-    # What was left out, by reason.
+    bytes_read: int = 0
+    # Number of files that were skipped, by reason.
     skipped: Counter[str] = field(default_factory=Counter)
-    # What could not be read, and why.
+    # Files that could not be read, and why.
     problems: list[tuple[str, str]] = field(default_factory=list)
     failed: int = 0
-    # How many of those that were left out were looked at first.
-    _looked_at: int = 0
+    # Number of files that were skipped after they had been read.
+    _skipped_after_read: int = 0
 
     @property
-    def done(self) -> int:
-        """Return how many files were looked at."""
-        return self.added + self.changed + self.unchanged + self.failed + self._looked_at
+    def file_count(self) -> int:
+        """The number of files processed."""
+        return self.added + self.changed + self.unchanged + self.failed + self._skipped_after_read
 
-    def leaves_out(self, reason: str) -> None:
-        """Take note of something that was looked at and is nothing to be read."""
+    def add_skipped(self, reason: str) -> None:
+        """Record a file that was read, and then skipped."""
         self.skipped[reason] += 1
-        self._looked_at += 1
+        self._skipped_after_read += 1
 
-    def fails(self, name: str, reason: str) -> None:
-        """Take note of something that could not be read."""
+    def add_failure(self, name: str, reason: str) -> None:
+        """Record a file that could not be read."""
         self.failed += 1
-        if len(self.problems) < _MOST_PROBLEMS:
+        if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append((name, reason))
 
 
-# Told after every file: its name, and the report so far.
-Told = Callable[[str, Report], None]
+# Called after every file with its name and the report so far.
+OnProgress = Callable[[str, IndexReport], None]

@@ -1,4 +1,4 @@
-"""Folders walked without leaving them: no link is followed, no other device entered."""
+"""Walks of directory trees that follow no links and stay on one device."""
 
 import contextlib
 import os
@@ -10,16 +10,21 @@ from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from junto.domain.errors import JuntoError, NotFoundError
-from junto.knowledge.ingest.rules import MOST_BYTES, NAMES, Rules, is_secret
-from junto.security.paths import Roots, reported
+from junto.knowledge.ingest.ignore_rules import (
+    IGNORE_FILE_NAMES,
+    MAX_IGNORE_FILE_BYTES,
+    IgnoreRules,
+    is_secret,
+)
+from junto.security.paths import Roots, translate_os_errors
 
-_LATEST = 253_402_300_000.0
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK
+_MAX_TIMESTAMP = 253_402_300_000.0
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A file: its name in its folder, its size, and when it was changed."""
+class FileEntry:
+    """A file in a directory: its name, size and modification time."""
 
     name: str
     size: int
@@ -27,108 +32,114 @@ class Spot:
 
 
 @dataclass(slots=True)
-class Listing:
-    """What lies in a folder, whose path is relative to where the walk began."""
+class DirectoryScan:
+    """The content of a directory, with its path relative to the root of the walk."""
 
     path: str
-    files: list[Spot] = field(default_factory=list)
+    files: list[FileEntry] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    # Why it could not be looked into.
+    # Why the directory could not be read.
     problem: str | None = None
 
-    def within(self, name: str) -> str:
-        """Return the path of something in it."""
+    def join(self, name: str) -> str:
+        """Return the path of an entry of the directory."""
         return f"{self.path}/{name}" if self.path else name
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
-    """A folder and everything beneath it."""
+class DirectoryTree:
+    """A directory and everything below it."""
 
     root: Path
     roots: Roots
     identity: tuple[int, int] | None = None
 
     @classmethod
-    def at(cls, folder: Path, identity: tuple[int, int] | None = None) -> "Tree":
-        """Return the tree at a folder, if it is still the one that is meant."""
-        return cls(folder, Roots.of([folder]), identity)
+    def from_path(cls, path: Path, identity: tuple[int, int] | None = None) -> "DirectoryTree":
+        """Return the tree at `path`; a walk checks that it still has this identity."""
+        return cls(path, Roots.from_paths([path]), identity)
 
     def url(self, path: str = "") -> str:
-        """Return the address of something in it."""
+        """Return the URL of a path in the tree."""
         return file_url(self.root / path if path else self.root)
 
-    def walk(self) -> Iterator[Listing]:
-        """Yield each folder, the outer ones first."""
-        pending = [("", Rules.around(self.root))]
+    def walk(self) -> Iterator[DirectoryScan]:
+        """Yield each directory, parents before their children."""
+        pending = [("", IgnoreRules.from_repository(self.root))]
         device: int | None = None
         while pending:
             path, rules = pending.pop()
-            listing, folders = Listing(path), list[str]()
+            scan, subdirectories = DirectoryScan(path), list[str]()
             try:
-                with reported(path or str(self.root)):
-                    device = self._device() if device is None else device
-                    folders, rules = self._look(listing, rules, device)
+                with translate_os_errors(path or str(self.root)):
+                    device = self._find_device() if device is None else device
+                    subdirectories, rules = self._scan_directory(scan, rules, device)
             except JuntoError as error:
-                listing.problem = error.message
-            yield listing
-            pending += [(listing.within(name), rules) for name in sorted(folders, reverse=True)]
+                scan.problem = error.message
+            yield scan
+            pending += [(scan.join(name), rules) for name in sorted(subdirectories, reverse=True)]
 
-    def _device(self) -> int:
-        """Return what the folder lies on, after a look whether it is the one that is meant."""
-        # All else is reached from this descriptor, wherever the name leads later.
-        with self.roots.opened(".", _FOLDER, links=False) as fd:
-            found = os.fstat(fd)
-        if self.identity not in (None, (found.st_dev, found.st_ino)):
+    def _find_device(self) -> int:
+        """Return the device of the root, after checking the root's identity."""
+        # The root stays open and everything is reached from it, wherever its path leads later.
+        with self.roots.open(".", _DIRECTORY_FLAGS, follow_links=False) as fd:
+            stat_result = os.fstat(fd)
+        if self.identity not in (None, (stat_result.st_dev, stat_result.st_ino)):
             raise NotFoundError(f"{self.root} is another folder now.")
-        return found.st_dev
+        return stat_result.st_dev
 
-    def _look(self, listing: Listing, rules: Rules, device: int) -> tuple[list[str], Rules]:
-        """Sort out what is in a folder, and return the folders to look into next."""
-        for name in NAMES:
+    def _scan_directory(
+        self, listing: DirectoryScan, rules: IgnoreRules, device: int
+    ) -> tuple[list[str], IgnoreRules]:
+        """Add the entries of a directory to `listing`; return its subdirectories and rules."""
+        for name in IGNORE_FILE_NAMES:
             with contextlib.suppress(JuntoError):
-                content = self.roots.read(listing.within(name), MOST_BYTES, links=False)
-                rules = rules.within(listing.path, content)
-        folders: list[str] = []
-        for name, found in self._entries(listing.path):
-            folder = stat.S_ISDIR(found.st_mode)
-            if rules.leave_out(listing.within(name), folder=folder):
+                content = self.roots.read(
+                    listing.join(name), MAX_IGNORE_FILE_BYTES, follow_links=False
+                )
+                rules = rules.with_ignore_file(listing.path, content)
+        subdirectories: list[str] = []
+        for name, stat_result in self._iter_entries(listing.path):
+            is_dir = stat.S_ISDIR(stat_result.st_mode)
+            if rules.is_ignored(listing.join(name), is_dir=is_dir):
                 listing.skipped["ignored"] += 1
-            elif reason := _out_of_bounds(name, found, device):
+            elif reason := _find_skip_reason(name, stat_result, device):
                 listing.skipped[reason] += 1
-            elif folder:
-                folders.append(name)
+            elif is_dir:
+                subdirectories.append(name)
             else:
-                listing.files.append(Spot(name, found.st_size, changed_at(found)))
-        listing.files.sort(key=lambda spot: spot.name)
-        return folders, rules
+                listing.files.append(
+                    FileEntry(name, stat_result.st_size, get_modified_time(stat_result))
+                )
+        listing.files.sort(key=lambda file: file.name)
+        return subdirectories, rules
 
-    def _entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
-        opened = self.roots.opened(path or ".", _FOLDER, links=False)
-        with opened as fd, os.scandir(fd) as entries:
+    def _iter_entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
+        directory = self.roots.open(path or ".", _DIRECTORY_FLAGS, follow_links=False)
+        with directory as fd, os.scandir(fd) as entries:
             for each in entries:
-                with contextlib.suppress(FileNotFoundError):  # it is gone meanwhile
+                with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                     yield each.name, each.stat(follow_symlinks=False)
 
 
-def _out_of_bounds(name: str, found: os.stat_result, device: int) -> str | None:
-    """Return why something is not read, if there is a reason."""
-    if stat.S_ISLNK(found.st_mode):
+def _find_skip_reason(name: str, stat_result: os.stat_result, device: int) -> str | None:
+    """Return why an entry is skipped, or None if it is not."""
+    if stat.S_ISLNK(stat_result.st_mode):
         return "links"
-    if found.st_dev != device:
+    if stat_result.st_dev != device:
         return "on another device"
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(stat_result.st_mode):
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(stat_result.st_mode):
         return "no ordinary files"
     return "named like secrets" if is_secret(name) else None
 
 
-def changed_at(found: os.stat_result) -> float:
-    """Return when a file was changed; some say that they are from before 1970, or after 9999."""
-    return min(max(found.st_mtime_ns / 1e9, 0.0), _LATEST)
+def get_modified_time(stat_result: os.stat_result) -> float:
+    """Return a file's modification time, limited to the years 1970 to 9999."""
+    return min(max(stat_result.st_mtime_ns / 1e9, 0.0), _MAX_TIMESTAMP)
 
 
 def file_url(path: Path) -> str:
-    """Return the address of a file, whatever its name is written in."""
+    """Return the URL of a file, whatever bytes its name consists of."""
     return "file://" + quote_from_bytes(os.fsencode(path), safe="/~!$&'()*+,;=:@")

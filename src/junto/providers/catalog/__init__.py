@@ -1,1 +1,1 @@
-"""Which models can be asked, what is known about each, and how it is reached."""
+"""The model catalog: available models, their capabilities and prices, and their routes."""

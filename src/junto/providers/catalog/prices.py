@@ -1,73 +1,76 @@
-"""Prices and windows as they are publicly known, from data that comes with a package."""
+"""Public prices and context windows, from the data in the genai-prices package."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from junto.domain.prices import Price
+from junto.domain.models import Price
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelPrice
 
 
 @dataclass(frozen=True, slots=True)
-class Public:
-    """What is publicly known about a model; what is not is None, never 0."""
+class PublicModelInfo:
+    """Public information about a model; unknown values are None, never 0."""
 
     price: Price | None = None
     context_window: int | None = None
     description: str | None = None
 
 
-def public(model: str, provider: str | None, base_url: str | None) -> Public:
-    """Return what is known about `model` at a provider, known by name or by its address."""
+def find_public_info(model: str, provider: str | None, base_url: str | None) -> PublicModelInfo:
+    """Look up `model` by the provider's name or, without one, by its base URL."""
     if not (provider or base_url):
-        return Public()
-    from genai_prices import data_snapshot  # a fifth of a second, for those who ask
+        return PublicModelInfo()
+    from genai_prices import data_snapshot  # imported on demand: it takes 0.2 s
 
     try:
-        _, found = data_snapshot.get_snapshot().find_provider_model(
+        _, info = data_snapshot.get_snapshot().find_provider_model(
             model, None, provider, None if provider else base_url
         )
-        price = _price(found.get_prices(datetime.now(UTC)))
+        price = _build_price(info.get_prices(datetime.now(UTC)))
     except LookupError:
-        return Public()
-    return Public(price, found.context_window, found.description)
+        return PublicModelInfo()
+    return PublicModelInfo(price, info.context_window, info.description)
 
 
-def _price(prices: "ModelPrice") -> Price | None:
-    def at(start: int) -> Price | None:
-        given, asked = _at(prices, "input_mtok", start), _at(prices, "output_mtok", start)
-        if given is None or asked is None:
+def _build_price(prices: "ModelPrice") -> Price | None:
+    def build_tier(min_tokens: int) -> Price | None:
+        input_rate, output_rate = (
+            _find_rate(prices, "input_mtok", min_tokens),
+            _find_rate(prices, "output_mtok", min_tokens),
+        )
+        if input_rate is None or output_rate is None:
             return None
         return Price(
-            input=given,
-            output=asked,
-            cache_read=_at(prices, "cache_read_mtok", start),
-            cache_write=_at(prices, "cache_write_mtok", start),
+            input=input_rate,
+            output=output_rate,
+            cache_read=_find_rate(prices, "cache_read_mtok", min_tokens),
+            cache_write=_find_rate(prices, "cache_write_mtok", min_tokens),
         )
 
-    lowest = at(0)
+    base = build_tier(0)
     starts = sorted(
         {tier.start for rate in vars(prices).values() for tier in getattr(rate, "tiers", ())}
     )
-    tiers = tuple((start, price) for start in starts if (price := at(start)))
-    if lowest is None or not tiers:
-        return lowest
+    tiers = tuple((start, price) for start in starts if (price := build_tier(start)))
+    if base is None or not tiers:
+        return base
     return Price(
-        input=lowest.input,
-        output=lowest.output,
-        cache_read=lowest.cache_read,
-        cache_write=lowest.cache_write,
-        above=tiers,
+        input=base.input,
+        output=base.output,
+        cache_read=base.cache_read,
+        cache_write=base.cache_write,
+        tiers=tiers,
     )
 
 
-def _at(prices: "ModelPrice", kind: str, start: int) -> Decimal | None:
-    """Return a rate for whoever sends more than `start` tokens."""
-    rate: Any = getattr(prices, kind, None)
+def _find_rate(prices: "ModelPrice", rate_name: str, min_tokens: int) -> Decimal | None:
+    """Return the rate for requests with more than `min_tokens` input tokens."""
+    rate: Any = getattr(prices, rate_name, None)
     if rate is None or isinstance(rate, Decimal):
         return rate
-    reached = [tier.price for tier in rate.tiers if tier.start <= start and start]
-    return Decimal(reached[-1] if reached else rate.base)
+    reached_prices = [tier.price for tier in rate.tiers if tier.start <= min_tokens and min_tokens]
+    return Decimal(reached_prices[-1] if reached_prices else rate.base)

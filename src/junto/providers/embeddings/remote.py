@@ -1,4 +1,4 @@
-"""Vectors from a provider, by an endpoint as OpenAI has it."""
+"""Embeddings from a provider, through an OpenAI-compatible endpoint."""
 
 import asyncio
 import math
@@ -10,8 +10,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from junto.domain.documents import Model
-from junto.domain.embeddings import Embedder
+from junto.domain.completions import Usage, clamp_token_count
+from junto.domain.documents import Embedder, EmbeddingModel
 from junto.domain.errors import (
     AuthenticationError,
     ContextOverflowError,
@@ -19,134 +19,145 @@ from junto.domain.errors import (
     ModelError,
     NotFoundError,
 )
-from junto.domain.questions import Usage, counted
-from junto.domain.usage import Origin
-from junto.providers.dialects.openai import OpenAiCodec
-from junto.providers.embeddings.choosing import Choice
-from junto.providers.embeddings.texts import presentable
-from junto.providers.pipeline.circuit import Circuit
-from junto.providers.pipeline.retry import backoff, pause_after
-from junto.providers.wiring.endpoints import embedding_endpoint
-from junto.providers.wiring.wire import Patience, Wire
+from junto.domain.usage import RequestOrigin
+from junto.providers.codecs.openai import OpenAiCodec
+from junto.providers.embeddings.from_settings import EmbeddingModelSpec
+from junto.providers.embeddings.middleware import prepare_text
+from junto.providers.http.client import HttpClient, Timeouts
+from junto.providers.http.endpoints import build_embedding_endpoint
+from junto.providers.middleware.circuit import Circuit
+from junto.providers.middleware.retry import compute_backoff, compute_retry_delay
 from junto.telemetry.logs import Log
-from junto.telemetry.usage import UsageBook
+from junto.telemetry.usage_recorder import UsageRecorder
 
-_log = Log.of("providers")
+_log = Log.get("providers")
 
-# What comes back is some 60 kB for each text, and decoding it keeps the loop busy.
-_MOST_TEXTS = 32
-_MOST_CHARACTERS = 64_000
-# About what the widest windows take; if it is too much, halves of it are tried.
-_LONGEST, _SHORTEST = 8000, 500
-# Most refuse to make a vector of nothing.
-_NOTHING = "."
-# They are made for all together, mostly in the background.
-_ORIGIN = Origin(tool="embeddings")
+# A response has about 60 kB per text, and decoding it blocks the event loop.
+_MAX_BATCH_TEXTS = 32
+_MAX_BATCH_CHARS = 64_000
+# About what the largest context windows accept; halved when a model rejects it.
+_MAX_TEXT_CHARS, _MIN_TEXT_CHARS = 8000, 500
+# Most providers reject an empty text.
+_EMPTY_TEXT_PLACEHOLDER = "."
+# Embeddings belong to no single caller: most are computed in the background, for everybody.
+_USAGE_ORIGIN = RequestOrigin(tool="embeddings")
 
 
 @asynccontextmanager
-async def served(
-    choice: Choice, patience: Patience, retries: int, circuit: Circuit, book: UsageBook
+async def open_remote_embedder(
+    model_spec: EmbeddingModelSpec,
+    timeouts: Timeouts,
+    max_retries: int,
+    circuit: Circuit,
+    usage_recorder: UsageRecorder,
 ) -> AsyncIterator[Embedder]:
-    """Open the way to a provider, and close it at the end of the block."""
-    async with Wire.opened() as wire:
-        yield Served(choice, wire, patience, retries, circuit, book)
+    """Open an embedder for a provider's model, and close it on exit."""
+    async with HttpClient.open() as client:
+        yield RemoteEmbedder(model_spec, client, timeouts, max_retries, circuit, usage_recorder)
 
 
 @dataclass(eq=False, slots=True)
-class Served(Embedder):
-    """A provider's model; how long its vectors are is told by the first."""
+class RemoteEmbedder(Embedder):
+    """A provider's embedding model; its first response determines the dimension."""
 
-    choice: Choice
-    wire: Wire
-    patience: Patience
-    retries: int
+    model_spec: EmbeddingModelSpec
+    client: HttpClient
+    timeouts: Timeouts
+    max_retries: int
     circuit: Circuit
-    book: UsageBook = field(default_factory=UsageBook)
-    wait: Callable[[int], float] = backoff
+    usage_recorder: UsageRecorder = field(default_factory=UsageRecorder)
+    backoff: Callable[[int], float] = compute_backoff
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _dimension: int | None = field(default=None, init=False)
 
     @override
-    async def model(self) -> Model:
+    async def model(self) -> EmbeddingModel:
         if self._dimension is None:
-            (vector,) = await self.embed([_NOTHING])
-            return Model(self.choice.name, len(vector) // 4)
-        return Model(self.choice.name, self._dimension)
+            (vector,) = await self.embed([_EMPTY_TEXT_PLACEHOLDER])
+            return EmbeddingModel(self.model_spec.name, len(vector) // 4)
+        return EmbeddingModel(self.model_spec.name, self._dimension)
 
     @override
     async def embed(self, texts: Sequence[str]) -> tuple[bytes, ...]:
         vectors: list[bytes] = []
-        for batch in _batches(texts):
-            vectors += await self._shortened(batch, _LONGEST)
+        for batch in _split_batches(texts):
+            vectors += await self._embed_truncated(batch, _MAX_TEXT_CHARS)
         return tuple(vectors)
 
-    async def _shortened(self, texts: Sequence[str], longest: int) -> list[bytes]:
-        """Return the vectors of texts of which the model takes as much as it can."""
-        sent = [presentable(text, longest) for text in texts]
+    async def _embed_truncated(self, texts: Sequence[str], max_chars: int) -> list[bytes]:
+        """Embed up to `max_chars` characters of each text, or fewer if the model rejects that."""
+        truncated = [prepare_text(text, max_chars) for text in texts]
         try:
-            return await self._asked([text if text.strip() else _NOTHING for text in sent])
+            return await self._request_with_retries(
+                [text if text.strip() else _EMPTY_TEXT_PLACEHOLDER for text in truncated]
+            )
         except ContextOverflowError:
-            if longest <= _SHORTEST:
+            if max_chars <= _MIN_TEXT_CHARS:
                 raise
-        return await self._shortened(texts, longest // 2)
+        return await self._embed_truncated(texts, max_chars // 2)
 
-    async def _asked(self, texts: list[str]) -> list[bytes]:
-        with self.circuit.watching():
+    async def _request_with_retries(self, texts: list[str]) -> list[bytes]:
+        with self.circuit.track():
             attempt = 0
             while True:
                 try:
-                    return await self._answered(texts)
+                    return await self._request(texts)
                 except JuntoError as error:
-                    pause = pause_after(error, attempt, self.retries, self.wait)
-                    if pause is None:
-                        raise self._explained(error) from None
-                    _log.info("asking again", model=self.choice.name, code=error.code)
-                await self.sleep(pause)
+                    delay = compute_retry_delay(error, attempt, self.max_retries, self.backoff)
+                    if delay is None:
+                        raise self._explain_error(error) from None
+                    _log.info("asking again", model=self.model_spec.name, code=error.code)
+                await self.sleep(delay)
                 attempt += 1
 
-    async def _answered(self, texts: list[str]) -> list[bytes]:
-        route = self.choice.route
+    async def _request(self, texts: list[str]) -> list[bytes]:
+        route = self.model_spec.route
         body = {"model": route.model, "input": texts}
         codec = OpenAiCodec(route.provider)
-        said = await self.wire.post(embedding_endpoint(route), body, codec, self.patience)
+        response = await self.client.post_json(
+            build_embedding_endpoint(route), body, codec, self.timeouts
+        )
         try:
-            vectors = [_unit(numbers) for numbers in _in_order(said, len(texts))]
+            vectors = [
+                _normalize_vector(values) for values in _sort_embeddings(response, len(texts))
+            ]
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
             raise ModelError(
                 f"{route.provider} sent no vectors that can be used.", retryable=True
             ) from None
-        self._measure(vectors)
-        self._noted(said)
+        self._check_dimension(vectors)
+        self._record_usage(response)
         return vectors
 
-    def _noted(self, said: Any) -> None:
-        """Note what it took, if the provider tells; what that costs, it does not tell."""
-        told = said.get("usage") or {}
-        tokens = told.get("prompt_tokens") if isinstance(told, dict) else None
-        usage = Usage(input_tokens=counted(tokens))
-        route = self.choice.route
-        self.book.model_asked(_ORIGIN, (route.provider, route.model), usage, None, answered=True)
+    def _record_usage(self, response: Any) -> None:
+        """Record the tokens if the provider reports them; the cost is not known."""
+        reported = response.get("usage") or {}
+        tokens = reported.get("prompt_tokens") if isinstance(reported, dict) else None
+        usage = Usage(input_tokens=clamp_token_count(tokens))
+        route = self.model_spec.route
+        self.usage_recorder.record_model_call(
+            _USAGE_ORIGIN, (route.provider, route.model), usage, None, answered=True
+        )
 
-    def _measure(self, vectors: list[bytes]) -> None:
-        found = {len(vector) // 4 for vector in vectors}
-        if self._dimension is None and len(found) == 1:
-            (self._dimension,) = found
-        if found != {self._dimension}:
+    def _check_dimension(self, vectors: list[bytes]) -> None:
+        dimensions = {len(vector) // 4 for vector in vectors}
+        if self._dimension is None and len(dimensions) == 1:
+            (self._dimension,) = dimensions
+        if dimensions != {self._dimension}:
             raise ModelError(
-                f"{self.choice.name} makes vectors of different lengths. Set knowledge.embeddings "
-                "to another model."
+                f"{self.model_spec.name} makes vectors of different lengths. "
+                "Set knowledge.embeddings to another model."
             )
 
-    def _explained(self, error: JuntoError) -> JuntoError:
-        """Return an error that says which setting is meant."""
+    def _explain_error(self, error: JuntoError) -> JuntoError:
+        """Return an error that names the setting to check."""
         match error:
             case AuthenticationError():
                 return AuthenticationError(
-                    f"{error.message} knowledge.embeddings uses {self.choice.key_setting}."
+                    f"{error.message} knowledge.embeddings uses {self.model_spec.key_setting}."
                 )
             case NotFoundError():
-                route = self.choice.route
+                route = self.model_spec.route
                 return NotFoundError(
                     f"{route.provider} has no model {route.model} that makes vectors. Check "
                     "knowledge.embeddings."
@@ -155,12 +166,12 @@ class Served(Embedder):
                 return error
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+def _split_batches(texts: Sequence[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        length = min(len(text), _LONGEST)
-        if batch and (len(batch) == _MOST_TEXTS or size + length > _MOST_CHARACTERS):
+        length = min(len(text), _MAX_TEXT_CHARS)
+        if batch and (len(batch) == _MAX_BATCH_TEXTS or size + length > _MAX_BATCH_CHARS):
             yield batch
             batch, size = [], 0
         batch.append(text)
@@ -169,17 +180,20 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _in_order(said: Any, wanted: int) -> list[Any]:
-    """Return what stands for each text, by its index; where there is none, by its place."""
-    found = {item.get("index", place): item["embedding"] for place, item in enumerate(said["data"])}
-    if len(said["data"]) != wanted:
+def _sort_embeddings(response: Any, count: int) -> list[Any]:
+    """Return the embedding of each text, by its index or, without one, by its position."""
+    by_index = {
+        item.get("index", position): item["embedding"]
+        for position, item in enumerate(response["data"])
+    }
+    if len(response["data"]) != count:
         raise ValueError("not as many as were asked for")
-    return [found[place] for place in range(wanted)]
+    return [by_index[position] for position in range(count)]
 
 
-def _unit(numbers: Any) -> bytes:
-    """Return a vector of length one."""
-    length = math.hypot(*numbers)
+def _normalize_vector(values: Any) -> bytes:
+    """Return the vector, normalized to unit length."""
+    length = math.hypot(*values)
     if not 0 < length < math.inf:
         raise ValueError("no direction")
-    return struct.pack(f"<{len(numbers)}f", *[number / length for number in numbers])
+    return struct.pack(f"<{len(values)}f", *[value / length for value in values])

@@ -1,4 +1,4 @@
-"""Claude in a cloud, Amazon Bedrock or Google Vertex AI, through Anthropic's own SDK."""
+"""Claude on Amazon Bedrock and Google Vertex AI, through Anthropic's SDK."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from typing_extensions import override
 
+from junto.domain.completions import Event, Question
 from junto.domain.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -19,65 +20,66 @@ from junto.domain.errors import (
     TimeLimitError,
 )
 from junto.domain.models import Capabilities
-from junto.domain.questions import Event, Question
-from junto.providers.dialects.anthropic import AnthropicCodec
-from junto.providers.dialects.failures import failure
-from junto.providers.dialects.folding import Json
+from junto.providers.codecs.anthropic import AnthropicCodec
+from junto.providers.codecs.codec import Json, error_from_status
+from junto.providers.http.client import Timeouts, parse_retry_after
 from junto.providers.provider import Provider
-from junto.providers.wiring.wire import Patience, retry_after
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropicBedrock, AsyncAnthropicVertex, AsyncStream
 
-# Left to itself, the SDK asks for 2026-10-21, which takes no temperature and which the models that
-# Bedrock knows by dated names refuse. These two are what the clouds document.
-_VERSIONS = {"bedrock": "bedrock-2023-05-31", "vertex": "vertex-2023-10-16"}
-_SIGN_IN = {
+# By default, the SDK requests version 2026-10-21, which accepts no temperature and which Bedrock's
+# models with dated names reject. These are the versions that the clouds document.
+_ANTHROPIC_VERSIONS = {"bedrock": "bedrock-2023-05-31", "vertex": "vertex-2023-10-16"}
+_SIGN_IN_HINTS = {
     "bedrock": "Give it an access key and a secret key, or sign in with `aws configure`.",
     "vertex": "Give it an access token, or run `gcloud auth application-default login`.",
 }
-# AWS's names for what may go wrong inside a stream, in Anthropic's; the rest counts as api_error.
-_KINDS = {
+# AWS's error types inside a stream, as Anthropic's; all others are treated as api_error.
+_AWS_ERROR_TYPES = {
     "throttlingException": "rate_limit_error",
     "validationException": "invalid_request_error",
     "modelTimeoutException": "timeout_error",
 }
-_MODEL_FAILED = 424  # Bedrock: not the question's fault
-_SERVER_ERROR = 500
+_BEDROCK_MODEL_ERROR = 424  # the model failed, not the request
+_HTTP_SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """An open client of one cloud; it holds the keys, so none of this is ever shown."""
+class CloudAccount:
+    """An open client for one cloud. It holds credentials, so never log it."""
 
     provider: str
     client: "AsyncAnthropicBedrock | AsyncAnthropicVertex"
-    errors: tuple[type[Exception], ...]  # those of the cloud's own library
+    sdk_errors: tuple[type[Exception], ...]  # exceptions of the cloud's own library
 
 
 @asynccontextmanager
-async def bedrock(
+async def open_bedrock(
     *,
     region: str | None = None,
     base_url: str | None = None,
     access_key: str | None = None,
     secret_key: str | None = None,
     session_token: str | None = None,
-) -> AsyncIterator[Account]:
-    """Open a client of Amazon Bedrock, and close it at the end of the block.
+) -> AsyncIterator[CloudAccount]:
+    """Open a client for Amazon Bedrock, and close it on exit.
 
-    What is not given is looked for where AWS's own tools look: environment, profile, role.
+    Omitted values are looked up as AWS's own tools do: in the environment, profile and role.
 
     Raises:
-        ConfigurationError: the extra is not installed, or the settings do not suffice.
+        ConfigurationError: the extra is not installed, or the settings are incomplete or invalid.
     """
 
-    def opened() -> Account:
+    def create_account() -> CloudAccount:
         import httpx2
         from anthropic import AsyncAnthropicBedrock
 
         import_module("boto3")
-        boto, frames = import_module("botocore.exceptions"), import_module("botocore.eventstream")
+        boto, eventstream = (
+            import_module("botocore.exceptions"),
+            import_module("botocore.eventstream"),
+        )
         try:
             client = AsyncAnthropicBedrock(
                 aws_region=region,
@@ -93,32 +95,32 @@ async def bedrock(
                 "bedrock cannot be set up: it needs a region, a base URL that is one if any, and"
                 " keys either in the settings or in AWS_BEARER_TOKEN_BEDROCK, not in both."
             ) from None
-        return Account(
-            "bedrock", client, (boto.BotoCoreError, boto.ClientError, frames.ParserError)
+        return CloudAccount(
+            "bedrock", client, (boto.BotoCoreError, boto.ClientError, eventstream.ParserError)
         )
 
-    account = await _opened("bedrock", opened)
+    account = await _create_in_thread("bedrock", create_account)
     async with account.client:
         yield account
 
 
 @asynccontextmanager
-async def vertex(
+async def open_vertex(
     *,
     region: str | None = None,
     project_id: str | None = None,
     base_url: str | None = None,
     access_token: str | None = None,
-) -> AsyncIterator[Account]:
-    """Open a client of Google Vertex AI, and close it at the end of the block.
+) -> AsyncIterator[CloudAccount]:
+    """Open a client for Google Vertex AI, and close it on exit.
 
     Without a token, Google's application default credentials are used.
 
     Raises:
-        ConfigurationError: the extra is not installed, or the settings do not suffice.
+        ConfigurationError: the extra is not installed, or the settings are incomplete or invalid.
     """
 
-    def opened() -> Account:
+    def create_account() -> CloudAccount:
         import httpx2
         from anthropic import AsyncAnthropicVertex, not_given
 
@@ -139,16 +141,20 @@ async def vertex(
                 "vertex cannot be set up: it needs a region, a project id, and a base URL that is"
                 " one if any."
             )
-        return Account("vertex", client, (import_module("google.auth.exceptions").GoogleAuthError,))
+        return CloudAccount(
+            "vertex", client, (import_module("google.auth.exceptions").GoogleAuthError,)
+        )
 
-    account = await _opened("vertex", opened)
+    account = await _create_in_thread("vertex", create_account)
     async with account.client:
         yield account
 
 
-async def _opened(provider: str, opened: Callable[[], Account]) -> Account:
+async def _create_in_thread(
+    provider: str, create_account: Callable[[], CloudAccount]
+) -> CloudAccount:
     try:
-        return await asyncio.to_thread(opened)  # importing the SDK alone takes a second
+        return await asyncio.to_thread(create_account)  # importing the SDK takes a second
     except ImportError:
         raise ConfigurationError(
             f"{provider} needs a library that is not installed: pip install 'junto[{provider}]'"
@@ -156,69 +162,69 @@ async def _opened(provider: str, opened: Callable[[], Account]) -> Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud(Provider):
-    """One model of Claude in one cloud."""
+class CloudProvider(Provider):
+    """A Claude model in one cloud."""
 
-    account: Account
+    account: CloudAccount
     capabilities: Capabilities
-    patience: Patience
+    timeouts: Timeouts
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         codec = AnthropicCodec(self.account.provider)
         body = codec.encode(question, self.capabilities)
-        fold = codec.fold(question)
-        async with aclosing(self._events(body)) as events:
+        decoder = codec.create_decoder(question)
+        async with aclosing(self._stream_events(body)) as events:
             async for data in events:
-                for event in fold.feed(data):
+                for event in decoder.feed(data):
                     yield event
-        for event in fold.ended():
+        for event in decoder.finish():
             yield event
 
-    async def _events(self, body: Json) -> AsyncGenerator[Mapping[str, Any]]:
-        deadline = asyncio.get_running_loop().time() + self.patience.total
-        async with await self._posted(body, deadline) as stream:
-            while (event := await self._next(stream, deadline)) is not None:
+    async def _stream_events(self, body: Json) -> AsyncGenerator[Mapping[str, Any]]:
+        deadline = asyncio.get_running_loop().time() + self.timeouts.total
+        async with await self._post(body, deadline) as stream:
+            while (event := await self._read_event(stream, deadline)) is not None:
                 yield event
 
-    async def _posted(self, body: Json, deadline: float) -> "AsyncStream[object]":
+    async def _post(self, body: Json, deadline: float) -> "AsyncStream[object]":
         import httpx2
         from anthropic import APIStatusError, AsyncStream
 
         provider = self.account.provider
-        locked_out: tuple[type[Exception], ...] = (RuntimeError, *self.account.errors)
-        wait = httpx2.Timeout(self.patience.read, connect=self.patience.connect)
+        credential_errors: tuple[type[Exception], ...] = (RuntimeError, *self.account.sdk_errors)
+        timeout = httpx2.Timeout(self.timeouts.read, connect=self.timeouts.connect)
         try:
-            async with _waiting(provider, deadline):
-                # The SDK moves model and stream to where the cloud wants them, and signs.
+            async with _translate_errors(provider, deadline):
+                # The SDK moves `model` and `stream` to where the cloud expects them, and signs.
                 return await self.account.client.post(
                     "/v1/messages",
-                    body={"anthropic_version": _VERSIONS[provider], **body},
-                    options={"timeout": wait, "follow_redirects": False},
+                    body={"anthropic_version": _ANTHROPIC_VERSIONS[provider], **body},
+                    options={"timeout": timeout, "follow_redirects": False},
                     cast_to=object,
                     stream=True,
                     stream_cls=AsyncStream[object],
                 )
         except APIStatusError as error:
-            raise _refusal(provider, error) from None
-        except locked_out:
+            raise _build_status_error(provider, error) from None
+        except credential_errors:
             raise AuthenticationError(
-                f"{provider} has no credentials that can be used. {_SIGN_IN[provider]}"
+                f"{provider} has no credentials that can be used. {_SIGN_IN_HINTS[provider]}"
             ) from None
 
-    async def _next(
+    async def _read_event(
         self, stream: "AsyncStream[object]", deadline: float
     ) -> Mapping[str, Any] | None:
         from anthropic import APIStatusError
 
         provider = self.account.provider
-        garbled: tuple[type[Exception], ...] = (ValueError, *self.account.errors)
+        decoding_errors: tuple[type[Exception], ...] = (ValueError, *self.account.sdk_errors)
         try:
-            async with _waiting(provider, deadline):
+            async with _translate_errors(provider, deadline):
                 event = await anext(stream, None)
-        except APIStatusError as error:  # an error event, which the codec understands
-            event = _renamed(error.body)
-        except garbled:
+        except APIStatusError as error:  # an error event, which the codec decodes
+            event = _normalize_error_event(error.body)
+        except decoding_errors:
             event = "garbage"
         if event is None or isinstance(event, dict):
             return event
@@ -226,8 +232,8 @@ class Cloud(Provider):
 
 
 @asynccontextmanager
-async def _waiting(provider: str, deadline: float) -> AsyncIterator[None]:
-    """Wait for the network until `deadline`, and say as our errors what it does meanwhile."""
+async def _translate_errors(provider: str, deadline: float) -> AsyncIterator[None]:
+    """Enforce `deadline`, and raise network errors as domain errors."""
     import httpx2
     from anthropic import APIConnectionError, APITimeoutError
 
@@ -242,35 +248,35 @@ async def _waiting(provider: str, deadline: float) -> AsyncIterator[None]:
         raise NetworkError(f"{provider} hung up before its answer was whole.") from None
 
 
-def _refusal(provider: str, error: "APIStatusError") -> JuntoError:
-    status = _SERVER_ERROR if error.status_code == _MODEL_FAILED else error.status_code
-    message = _message(error.response.content)
-    return failure(provider, status, message, retry_after(error.response.headers))
+def _build_status_error(provider: str, error: "APIStatusError") -> JuntoError:
+    status = _HTTP_SERVER_ERROR if error.status_code == _BEDROCK_MODEL_ERROR else error.status_code
+    message = _extract_error_message(error.response.content)
+    return error_from_status(provider, status, message, parse_retry_after(error.response.headers))
 
 
-def _message(body: bytes) -> str:
-    """Return the sentence in an error: AWS has it on top, Google at times puts a list around it."""
+def _extract_error_message(body: bytes) -> str:
+    """Return the message of an error: at the top level for AWS, maybe in a list for Google."""
     try:
-        said = orjson.loads(body)
+        content = orjson.loads(body)
     except orjson.JSONDecodeError:
         return ""
-    match said:
+    match content:
         case (
             {"error": {"message": str(message)}}
             | [{"error": {"message": str(message)}}, *_]
             | {"message": str(message)}
             | {"Message": str(message)}
         ):
-            # After the first line, AWS may show the request that it expected, tokens included.
+            # After the first line, AWS may quote the request it expected, including tokens.
             return message.partition("\n")[0]
         case _:
             return ""
 
 
-def _renamed(event: object) -> object:
+def _normalize_error_event(event: object) -> object:
     match event:
         case {"error": {"type": str(kind), "message": message}}:
-            error = {"type": _KINDS.get(kind, kind), "message": message}
+            error = {"type": _AWS_ERROR_TYPES.get(kind, kind), "message": message}
             return {"type": "error", "error": error}
         case _:
             return event

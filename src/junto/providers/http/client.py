@@ -1,4 +1,4 @@
-"""One HTTP client for every provider: a pool of connections, timeouts, and streams of JSON."""
+"""The HTTP client for all providers: connection pool, timeouts, and server-sent events."""
 
 import asyncio
 import contextlib
@@ -22,19 +22,18 @@ from junto.domain.errors import (
     NetworkError,
     TimeLimitError,
 )
-from junto.providers.dialects.failures import failure
-from junto.providers.dialects.folding import Codec, Json
-from junto.providers.wiring.sse import EventTooLongError, SseReader
+from junto.providers.codecs.codec import Codec, Json, error_from_status
 
-_DONE = b"[DONE]"
-_LARGE = 512 * 1024
-_MOST_ERROR_BYTES = 64 * 1024
-_MOST_DOCUMENT_BYTES = 32 * 1024 * 1024
+_DONE_MARKER = b"[DONE]"
+_MAX_INLINE_BODY_BYTES = 512 * 1024
+_MAX_ERROR_BYTES = 64 * 1024
+_MAX_JSON_BYTES = 32 * 1024 * 1024
+_MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a provider is reached; the headers hold its key, so none of this is ever shown."""
+    """The URL and headers of a provider. The headers hold its key, so never log them."""
 
     provider: str
     url: str
@@ -42,120 +41,127 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait, in seconds: for a connection, for the next bytes, for the whole answer."""
+class Timeouts:
+    """Timeouts in seconds: to connect, between two reads, and for the whole answer."""
 
     connect: float = 10
     read: float = 60
     total: float = 120
 
-    def timeout(self) -> aiohttp.ClientTimeout:
-        """Return it as the client wants it."""
+    def to_aiohttp(self) -> aiohttp.ClientTimeout:
+        """Return the timeouts as aiohttp's class."""
         return aiohttp.ClientTimeout(
             total=self.total, sock_connect=self.connect, sock_read=self.read
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """Streams of events and whole documents from providers, over shared connections."""
+class HttpClient:
+    """A client that streams events and fetches JSON over shared connections."""
 
     session: aiohttp.ClientSession
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def opened(
-        cls, connections: int = 100, *, socket: Path | None = None
-    ) -> AsyncIterator["Wire"]:
-        """Open the pool, and close it at the end of the block; a `socket` is all it connects to."""
+    async def open(
+        cls, max_connections: int = 100, *, socket_path: Path | None = None
+    ) -> AsyncIterator["HttpClient"]:
+        """Open the connection pool, and close it on exit.
+
+        With `socket_path`, all connections go to that Unix socket.
+        """
         connector: aiohttp.BaseConnector = (
-            # llama.cpp promises to keep a connection after a stream, and then hangs up.
-            aiohttp.UnixConnector(str(socket), limit=connections, force_close=True)
-            if socket
-            else aiohttp.TCPConnector(limit=connections, limit_per_host=0)
+            # llama.cpp announces keep-alive after a stream, but closes the connection.
+            aiohttp.UnixConnector(str(socket_path), limit=max_connections, force_close=True)
+            if socket_path
+            else aiohttp.TCPConnector(limit=max_connections, limit_per_host=0)
         )
-        # What a provider sets as a cookie for one caller is nothing to the next.
+        # Cookies that a provider sets for one caller must not be sent for the next.
         jar = aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as session:
             yield cls(session)
 
-    async def events(
-        self, endpoint: Endpoint, body: Json, codec: Codec, patience: Patience
+    async def stream_events(
+        self, endpoint: Endpoint, body: Json, codec: Codec, timeouts: Timeouts
     ) -> AsyncGenerator[Mapping[str, Any]]:
-        """Post `body` and yield each event of the answer as it arrives.
+        """Post `body` and yield each event of the response as it arrives.
 
-        Leaving the iteration, for whatever reason, closes the connection.
+        Leaving the iteration, for any reason, closes the connection.
 
         Raises:
-            JuntoError: the provider refused, could not be reached, or hung up.
+            JuntoError: the provider rejected the request, was unreachable, or hung up.
         """
-        with _reported(endpoint.provider):
-            async with self._posted(endpoint, body, patience) as response:
+        with _translate_errors(endpoint.provider):
+            async with self._post(endpoint, body, timeouts) as response:
                 try:
-                    await _accepted(response, codec)
-                    async for event in _events(response, endpoint.provider):
+                    await _raise_for_status(response, codec)
+                    async for event in _iter_events(response, endpoint.provider):
                         yield event
                 except BaseException:
-                    response.close()  # not back into the pool: the provider may still be talking
+                    response.close()  # no reuse: the provider may still be sending
                     raise
 
-    async def document(self, endpoint: Endpoint, patience: Patience) -> Any:
-        """Return the JSON at an endpoint.
+    async def get_json(self, endpoint: Endpoint, timeouts: Timeouts) -> Any:
+        """Fetch JSON from an endpoint.
 
         Raises:
-            JuntoError: the provider refused, could not be reached, or sent something else.
+            JuntoError: the provider rejected the request, was unreachable, or sent no JSON.
         """
-        with _reported(endpoint.provider):
+        with _translate_errors(endpoint.provider):
             async with self.session.get(
                 endpoint.url,
                 headers=endpoint.headers,
-                timeout=patience.timeout(),
+                timeout=timeouts.to_aiohttp(),
                 allow_redirects=False,
             ) as response:
-                if response.status != 200:  # noqa: PLR2004 - HTTP's own number
-                    raise failure(endpoint.provider, response.status, "")
-                return await _document(response, endpoint.provider)
+                if response.status != 200:  # noqa: PLR2004 - HTTP status
+                    raise error_from_status(endpoint.provider, response.status, "")
+                return await _read_json(response, endpoint.provider)
 
-    async def post(self, endpoint: Endpoint, body: Json, codec: Codec, patience: Patience) -> Any:
-        """Post `body` and return the JSON that comes back.
+    async def post_json(
+        self, endpoint: Endpoint, body: Json, codec: Codec, timeouts: Timeouts
+    ) -> Any:
+        """Post `body` and return the JSON of the response.
 
         Raises:
-            JuntoError: the provider refused, could not be reached, or sent something else.
+            JuntoError: the provider rejected the request, was unreachable, or sent no JSON.
         """
-        with _reported(endpoint.provider):
-            async with self._posted(endpoint, body, patience) as response:
-                await _accepted(response, codec)
-                return await _document(response, endpoint.provider)
+        with _translate_errors(endpoint.provider):
+            async with self._post(endpoint, body, timeouts) as response:
+                await _raise_for_status(response, codec)
+                return await _read_json(response, endpoint.provider)
 
-    def _posted(
-        self, endpoint: Endpoint, body: Json, patience: Patience
+    def _post(
+        self, endpoint: Endpoint, body: Json, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         return self.session.post(
             endpoint.url,
-            data=_encoded(body),
+            data=_encode_body(body),
             headers={"content-type": "application/json", **endpoint.headers},
-            timeout=patience.timeout(),
+            timeout=timeouts.to_aiohttp(),
             allow_redirects=False,
         )
 
 
 @contextlib.contextmanager
-def _reported(provider: str) -> Iterator[None]:
-    """Turn what can go wrong on the way into our errors."""
+def _translate_errors(provider: str) -> Iterator[None]:
+    """Raise network errors as domain errors."""
     try:
         yield
     except TimeoutError:
         raise TimeLimitError(f"{provider} did not answer in time.") from None
     except aiohttp.ClientConnectorError as error:
-        raise NetworkError(f"{provider} could not be reached ({_reason(error)}).") from None
+        raise NetworkError(
+            f"{provider} could not be reached ({_describe_connect_error(error)})."
+        ) from None
     except aiohttp.InvalidURL:
         raise ConfigurationError(f"{provider} has no address. Check its base_url.") from None
     except (aiohttp.ClientError, ConnectionError, asyncio.IncompleteReadError):
         raise NetworkError(f"{provider} hung up before its answer was whole.") from None
 
 
-def _reason(error: aiohttp.ClientConnectorError) -> str:
-    # The error's own words name the address, which may hold a password.
+def _describe_connect_error(error: aiohttp.ClientConnectorError) -> str:
+    # The error's own message contains the URL, which may hold a password.
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "its name is not known"
     if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
@@ -163,23 +169,23 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
     return os.strerror(error.errno) if error.errno and error.errno > 0 else "no connection"
 
 
-async def _events(
+async def _iter_events(
     response: aiohttp.ClientResponse, provider: str
 ) -> AsyncGenerator[Mapping[str, Any]]:
     reader = SseReader()
     try:
         async for chunk in response.content.iter_any():
             for data in reader.feed(chunk):
-                if data != _DONE:
-                    yield _decoded(data, provider)
-        for data in reader.end():
-            if data != _DONE:
-                yield _decoded(data, provider)
+                if data != _DONE_MARKER:
+                    yield _decode_event(data, provider)
+        for data in reader.finish():
+            if data != _DONE_MARKER:
+                yield _decode_event(data, provider)
     except EventTooLongError:
         raise ModelError(f"{provider} sent an event that does not end.") from None
 
 
-def _decoded(data: bytes, provider: str) -> Mapping[str, Any]:
+def _decode_event(data: bytes, provider: str) -> Mapping[str, Any]:
     try:
         event = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -189,7 +195,7 @@ def _decoded(data: bytes, provider: str) -> Mapping[str, Any]:
     return event
 
 
-def _encoded(body: Json) -> bytes | io.BytesIO:
+def _encode_body(body: Json) -> bytes | io.BytesIO:
     try:
         data = orjson.dumps(body)
     except (TypeError, ValueError, RecursionError):
@@ -197,43 +203,76 @@ def _encoded(body: Json) -> bytes | io.BytesIO:
             "The question holds something that cannot be sent as JSON: half a character, a number "
             "beyond 64 bits, or too many levels."
         ) from None
-    # A file is sent piece by piece, so that others get their turn meanwhile.
-    return io.BytesIO(data) if len(data) > _LARGE else data
+    # aiohttp sends a file in chunks, so a large body does not block the event loop.
+    return io.BytesIO(data) if len(data) > _MAX_INLINE_BODY_BYTES else data
 
 
-async def _accepted(response: aiohttp.ClientResponse, codec: Codec) -> None:
-    if response.status != 200:  # noqa: PLR2004 - HTTP's own number
-        body = await _whole(response, _MOST_ERROR_BYTES)
-        raise codec.error(response.status, body, retry_after(response.headers))
+async def _raise_for_status(response: aiohttp.ClientResponse, codec: Codec) -> None:
+    if response.status != 200:  # noqa: PLR2004 - HTTP status
+        body = await _read_body(response, _MAX_ERROR_BYTES)
+        raise codec.decode_error(response.status, body, parse_retry_after(response.headers))
 
 
-async def _document(response: aiohttp.ClientResponse, provider: str) -> Any:
-    body = await _whole(response, _MOST_DOCUMENT_BYTES)
+async def _read_json(response: aiohttp.ClientResponse, provider: str) -> Any:
+    body = await _read_body(response, _MAX_JSON_BYTES)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         raise ModelError(f"{provider} sent no JSON.", retryable=True) from None
 
 
-async def _whole(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return a body, or as much of it as anybody wants to read."""
+async def _read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """Return at most the first `max_bytes` of a body."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > most:
+        if len(body) > max_bytes:
             break
-    return bytes(body[:most])
+    return bytes(body[:max_bytes])
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a provider asks us to wait, in each of the ways to say it."""
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the delay in seconds that a provider requests, in any of the usual formats."""
     with contextlib.suppress(ValueError):
         return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
-    said = headers.get("retry-after", "")
+    value = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
-        return max(0.0, float(said))
+        return max(0.0, float(value))
     with contextlib.suppress(ValueError):
-        moment = parsedate_to_datetime(said)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+        retry_at = parsedate_to_datetime(value)
+        retry_at = retry_at if retry_at.tzinfo else retry_at.replace(tzinfo=UTC)
+        return max(0.0, (retry_at - datetime.now(UTC)).total_seconds())
     return None
+
+
+class EventTooLongError(ValueError):
+    """An event exceeds the maximum size."""
+
+
+class SseReader:
+    """A parser for server-sent events that accepts chunks of any size."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the data of each event that `chunk` completes.
+
+        Raises:
+            EventTooLongError: an event exceeds the maximum size.
+        """
+        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+        for line in lines:
+            line = line.rstrip(b"\r")  # noqa: PLW2901 - the same line without its ending
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                yield b"\n".join(self._data)
+                self._data.clear()
+        if len(self._buffer) > _MAX_EVENT_BYTES:
+            raise EventTooLongError
+
+    def finish(self) -> Iterator[bytes]:
+        """Yield the last event if the stream ended without the blank line after it."""
+        yield from self.feed(b"\n\n")

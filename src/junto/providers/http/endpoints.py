@@ -1,61 +1,61 @@
-"""Where a provider is asked, and with which headers."""
+"""Build the URLs and headers of provider endpoints."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit, urlunsplit
 
+from junto.provider_specs.registry import find_spec
+from junto.provider_specs.spec import Dialect
 from junto.providers.catalog.catalog import Route
-from junto.providers.catalog.known import Dialect
-from junto.providers.wiring.wire import Endpoint
+from junto.providers.http.client import Endpoint
 
 _ANTHROPIC_VERSION = "2023-06-01"
-_MOST_LISTED = "1000"
+_MAX_LISTED_MODELS = "1000"
 
 
-def chat_endpoint(route: Route) -> Endpoint:
-    """Return where questions to a model go."""
+def build_chat_endpoint(route: Route) -> Endpoint:
+    """Return the endpoint for questions to a model."""
     path = "messages" if route.dialect is Dialect.ANTHROPIC else "chat/completions"
-    return _endpoint(route, path)
+    return _build_endpoint(route, path)
 
 
-def embedding_endpoint(route: Route) -> Endpoint:
-    """Return where a model turns texts into vectors."""
-    return _endpoint(route, "embeddings")
+def build_embedding_endpoint(route: Route) -> Endpoint:
+    """Return the endpoint for embeddings."""
+    return _build_endpoint(route, "embeddings")
 
 
-def list_endpoint(route: Route) -> Endpoint:
-    """Return where a provider lists its models."""
-    endpoint = _endpoint(route, "models")
+def build_models_endpoint(route: Route) -> Endpoint:
+    """Return the endpoint that lists the provider's models."""
+    endpoint = _build_endpoint(route, "models")
     if route.dialect is not Dialect.ANTHROPIC:
         return endpoint
     return Endpoint(
         provider=endpoint.provider,
-        url=f"{endpoint.url}?limit={_MOST_LISTED}",
+        url=f"{endpoint.url}?limit={_MAX_LISTED_MODELS}",
         headers=endpoint.headers,
     )
 
 
-def key_endpoint(route: Route) -> Endpoint | None:
-    """Return where a provider tells for nothing whether it accepts a key, if its list does not."""
-    # OpenRouter shows its list to everybody.
-    return _endpoint(route, "key") if route.provider == "openrouter" else None
+def build_key_endpoint(route: Route) -> Endpoint | None:
+    """Return a free endpoint that checks the key, if the list of models does not."""
+    path = find_spec(route.provider).key_check_path
+    return _build_endpoint(route, path) if path else None
 
 
-def _endpoint(route: Route, path: str) -> Endpoint:
-    # Some addresses end in a query, as Azure's ?api-version=…; the path goes before it.
+def _build_endpoint(route: Route, path: str) -> Endpoint:
+    # Some base URLs end in a query, such as Azure's ?api-version=…; the path goes before it.
     parts = urlsplit(route.base_url or "")
-    base = parts.path.rstrip("/")
-    if route.dialect is Dialect.ANTHROPIC and not base.endswith("/v1"):
-        base += "/v1"
-    url = urlunsplit(parts._replace(path=f"{base}/{path}"))
-    return Endpoint(provider=route.provider, url=url, headers=_headers(route))
+    base_path = parts.path.rstrip("/")
+    if route.dialect is Dialect.ANTHROPIC and not base_path.endswith("/v1"):
+        base_path += "/v1"
+    url = urlunsplit(parts._replace(path=f"{base_path}/{path}"))
+    return Endpoint(provider=route.provider, url=url, headers=_build_headers(route))
 
 
-def _headers(route: Route) -> Mapping[str, str]:
-    if route.dialect is Dialect.ANTHROPIC:
-        key = {"x-api-key": route.api_key} if route.api_key else {}
-        return {"anthropic-version": _ANTHROPIC_VERSION, **key}
+def _build_headers(route: Route) -> Mapping[str, str]:
+    version = {"anthropic-version": _ANTHROPIC_VERSION}
+    headers = version if route.dialect is Dialect.ANTHROPIC else {}
     if not route.api_key:
-        return {}
-    if route.provider == "azure":
-        return {"api-key": route.api_key}
-    return {"authorization": f"Bearer {route.api_key}"}
+        return headers
+    if key_header := find_spec(route.provider).key_header:
+        return {**headers, key_header: route.api_key}
+    return {**headers, "authorization": f"Bearer {route.api_key}"}

@@ -1,4 +1,4 @@
-"""A provider that speaks a dialect over the wire."""
+"""The provider for models that are called over HTTP."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -7,40 +7,44 @@ from typing import Any
 
 from typing_extensions import override
 
+from junto.domain.completions import Event, Question
 from junto.domain.errors import ModelError
 from junto.domain.models import Capabilities
-from junto.domain.questions import Event, Question
-from junto.providers.dialects.folding import Codec, Fold
+from junto.providers.codecs.codec import Codec, StreamDecoder
+from junto.providers.http.client import Endpoint, HttpClient, Timeouts
 from junto.providers.provider import Provider
-from junto.providers.wiring.wire import Endpoint, Patience, Wire
 
 
 @dataclass(frozen=True, slots=True)
-class Adapter(Provider):
-    """One model behind one endpoint, spoken to in one dialect."""
+class HttpProvider(Provider):
+    """A model behind an HTTP endpoint, called through a codec."""
 
     codec: Codec
     endpoint: Endpoint
     capabilities: Capabilities
-    wire: Wire
-    patience: Patience
+    client: HttpClient
+    timeouts: Timeouts
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         body = self.codec.encode(question, self.capabilities)
-        fold = self.codec.fold(question)
-        events = self.wire.events(self.endpoint, body, self.codec, self.patience)
+        decoder = self.codec.create_decoder(question)
+        events = self.client.stream_events(self.endpoint, body, self.codec, self.timeouts)
         async with aclosing(events):
             async for data in events:
-                for event in self._understood(fold, data):
+                for event in self._decode(decoder, data):
                     yield event
-        for event in self._understood(fold, None):
+        for event in self._decode(decoder, None):
             yield event
 
-    def _understood(self, fold: Fold, data: Mapping[str, Any] | None) -> list[Event]:
-        """Return what a fold makes of an event, which may be anything at all, or of the end."""
+    def _decode(self, decoder: StreamDecoder, data: Mapping[str, Any] | None) -> list[Event]:
+        """Decode one event, or finish the stream if `data` is None.
+
+        Raises:
+            ModelError: the provider sent malformed data.
+        """
         try:
-            return list(fold.ended() if data is None else fold.feed(data))
+            return list(decoder.finish() if data is None else decoder.feed(data))
         except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError):
             raise ModelError(
                 f"{self.endpoint.provider} sent an answer that makes no sense.", retryable=True

@@ -1,6 +1,6 @@
-"""The engine itself: llama.cpp's server on a private socket, in a process of its own.
+"""The engine process: llama.cpp's server on a private socket.
 
-It ends as soon as nobody holds the file `users` any more, so it outlives no one.
+It exits as soon as no process holds a lock on the file `users`.
 """
 
 import fcntl
@@ -9,64 +9,70 @@ import secrets
 import sys
 from pathlib import Path
 
-# Prompts are worked through in pieces of this size; between two of them a hang-up is noticed.
-_BATCH = 256
-_ERRORS_ONLY = 1
-# What the makers of small models advise, where the question says nothing.
+# Prompts are processed in batches of this size; a disconnect is noticed between two batches.
+_BATCH_TOKENS = 256
+_ERRORS_ONLY_VERBOSITY = 1
+# Recommended for small models; used unless the question says otherwise.
 _TEMPERATURE, _TOP_P = 0.2, 0.9
-# Without it, a small model may say one sentence again and again to the end of its tokens.
-_PENALTY = 1.1
+# Without it, a small model may repeat one sentence until it reaches its token limit.
+_REPEAT_PENALTY = 1.1
 
-ALREADY_RUNNING = 3
+EXIT_ALREADY_RUNNING = 3
 
 
-def main(folder: Path, weights: str, context: int, threads: int) -> None:
-    """Serve until the last user is gone."""
-    _be_the_only_one(folder)
-    loading, ready, key = folder / "loading.sock", folder / "ready.sock", folder / "key"
-    for left_over in (loading, ready, key):
-        left_over.unlink(missing_ok=True)
-    password = secrets.token_hex(32)
-    server = _started(weights, str(loading), password, context, threads)
-    os.close(_written(key, password))
-    # The server listens before it has read its weights. Under its right name it is ready.
-    loading.rename(ready)
-    fcntl.flock(os.open(folder / "users", os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_EX)
-    # Taking the server down in order may wait for ever if it has only just begun.
-    ready.unlink(missing_ok=True)
+def main(directory: Path, weights_path: str, context_tokens: int, threads: int) -> None:
+    """Serve until no process uses the engine."""
+    _acquire_engine_lock(directory)
+    loading_socket, ready_socket, key_path = (
+        directory / "loading.sock",
+        directory / "ready.sock",
+        directory / "key",
+    )
+    for path in (loading_socket, ready_socket, key_path):
+        path.unlink(missing_ok=True)
+    api_key = secrets.token_hex(32)
+    server = _start_server(weights_path, str(loading_socket), api_key, context_tokens, threads)
+    os.close(_write_private_file(key_path, api_key))
+    # The server listens before its weights are loaded; the rename marks it as ready.
+    loading_socket.rename(ready_socket)
+    fcntl.flock(os.open(directory / "users", os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_EX)
+    # A regular shutdown may hang if the server has only just started.
+    ready_socket.unlink(missing_ok=True)
     os._exit(0 if server else 1)
 
 
-def _be_the_only_one(folder: Path) -> None:
-    fd = os.open(folder / "engine", os.O_RDWR | os.O_CREAT, 0o600)
+def _acquire_engine_lock(directory: Path) -> None:
+    fd = os.open(directory / "engine", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
     except BlockingIOError:
-        sys.exit(ALREADY_RUNNING)
+        sys.exit(EXIT_ALREADY_RUNNING)
 
 
-def _written(path: Path, text: str) -> int:
+def _write_private_file(path: Path, text: str) -> int:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     os.write(fd, text.encode())
     return fd
 
 
-def _started(weights: str, address: str, key: str, context: int, threads: int) -> object:
+def _start_server(
+    weights_path: str, socket_path: str, api_key: str, context_tokens: int, threads: int
+) -> object:
     import xllamacpp
 
     options = xllamacpp.CommonParams()
-    options.model.path = weights
-    options.model_alias = {Path(weights).stem}  # where it lies is nobody's business
-    options.hostnames = [address]  # a name that ends in .sock is a path
-    options.api_keys = [key]
-    options.n_ctx = context
-    # One after another: answers that are worked out together differ from those worked out alone.
+    options.model.path = weights_path
+    options.model_alias = {Path(weights_path).stem}  # hides the path
+    options.hostnames = [socket_path]  # a hostname that ends in .sock is a socket path
+    options.api_keys = [api_key]
+    options.n_ctx = context_tokens
+    # One at a time: an answer that is computed in parallel with others differs.
     options.n_parallel = 1
-    options.n_batch = options.n_ubatch = _BATCH
+    options.n_batch = options.n_ubatch = _BATCH_TOKENS
     options.cpuparams.n_threads = options.cpuparams_batch.n_threads = threads
-    options.verbosity = _ERRORS_ONLY
+    options.verbosity = _ERRORS_ONLY_VERBOSITY
     options.sampling.temp, options.sampling.top_p = _TEMPERATURE, _TOP_P
-    options.sampling.penalty_repeat = _PENALTY
+    options.sampling.penalty_repeat = _REPEAT_PENALTY
     options.cache_ram_mib = 0
     options.ui = options.endpoint_slots = False
     options.offline = True

@@ -1,4 +1,4 @@
-"""The model that needs no key and no network: an engine in a process beside us."""
+"""The provider for the embedded model, which runs in an engine process on this machine."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
@@ -7,50 +7,56 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from junto.domain.completions import Event, Question, StatusEvent
 from junto.domain.models import Capabilities
-from junto.domain.questions import Event, Question, Waiting
-from junto.providers.dialects.openai import OpenAiCodec
-from junto.providers.embedded.engine import Engine
-from junto.providers.embedded.weights import Weights
+from junto.providers.codecs.openai import OpenAiCodec
+from junto.providers.http.client import Endpoint, HttpClient, Timeouts
+from junto.providers.http.provider import HttpProvider
+from junto.providers.local.engine import Engine
+from junto.providers.local.weights import Weights
 from junto.providers.provider import Provider
-from junto.providers.wiring.adapter import Adapter
-from junto.providers.wiring.wire import Endpoint, Patience, Wire
 
-NAME = "embedded"
-# A socket leads there, whatever the address says.
-_URL = "http://embedded/v1/chat/completions"
+PROVIDER_NAME = "embedded"
+# The host is ignored, since the client connects to a socket.
+_CHAT_URL = "http://embedded/v1/chat/completions"
 
 
 @dataclass(eq=False, slots=True)
-class Embedded(Provider):
-    """Speaks to the engine as to any other server, and keeps it running meanwhile."""
+class LocalProvider(Provider):
+    """A provider that fetches the weights, starts the engine, and calls it over HTTP."""
 
     weights: Weights
-    engine_of: Callable[[Path], Engine]
+    build_engine: Callable[[Path], Engine]
     capabilities: Capabilities
-    patience: Patience
-    stack: AsyncExitStack  # lets go of the engine in the end
-    _opened: tuple[Engine, Wire] | None = field(default=None, init=False)
+    timeouts: Timeouts
+    stack: AsyncExitStack  # releases the engine on exit
+    _connection: tuple[Engine, HttpClient] | None = field(default=None, init=False)
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        async with aclosing(self.weights.fetch()) as news:
-            async for waiting in news:
-                yield waiting
-        engine, wire = await self._open()
-        if not engine.answers():
-            yield Waiting("starting the embedded engine")
-        async with engine.in_use() as key:
-            endpoint = Endpoint(provider=NAME, url=_URL, headers={"authorization": f"Bearer {key}"})
-            adapter = Adapter(OpenAiCodec(NAME), endpoint, self.capabilities, wire, self.patience)
-            async with aclosing(adapter.stream(question)) as events:
+        async with aclosing(self.weights.fetch()) as statuses:
+            async for status in statuses:
+                yield status
+        engine, client = await self._open()
+        if not engine.is_running():
+            yield StatusEvent("starting the embedded engine")
+        async with engine.use() as key:
+            endpoint = Endpoint(
+                provider=PROVIDER_NAME, url=_CHAT_URL, headers={"authorization": f"Bearer {key}"}
+            )
+            provider = HttpProvider(
+                OpenAiCodec(PROVIDER_NAME), endpoint, self.capabilities, client, self.timeouts
+            )
+            async with aclosing(provider.stream(question)) as events:
                 async for event in events:
                     yield event
 
-    async def _open(self) -> tuple[Engine, Wire]:
-        if self._opened is None:
-            engine = self.engine_of(self.weights.path)
-            self.stack.callback(engine.leave)
-            wire = await self.stack.enter_async_context(Wire.opened(socket=engine.address))
-            self._opened = (engine, wire)
-        return self._opened
+    async def _open(self) -> tuple[Engine, HttpClient]:
+        if self._connection is None:
+            engine = self.build_engine(self.weights.path)
+            self.stack.callback(engine.release)
+            client = await self.stack.enter_async_context(
+                HttpClient.open(socket_path=engine.socket_path)
+            )
+            self._connection = (engine, client)
+        return self._connection

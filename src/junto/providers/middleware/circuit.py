@@ -1,4 +1,4 @@
-"""Leaving a provider alone for a while after it has failed again and again."""
+"""A circuit breaker: a provider that fails repeatedly is not called for a while."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -7,78 +7,78 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
+from junto.domain.completions import Event, Question, StatusEvent
 from junto.domain.errors import NetworkError, TimeLimitError
-from junto.domain.questions import Event, Question, Waiting
 from junto.providers.provider import Provider
 
 
 @dataclass(slots=True)
 class Circuit:
-    """Counts failures in a row; shared by all models of one provider."""
+    """A counter of consecutive failures, shared by all models on one server."""
 
     provider: str
-    threshold: int = 5
-    cooldown: float = 30
+    failure_threshold: int = 5
+    cooldown_seconds: float = 30
     now: Callable[[], float] = time.monotonic
     _failures: int = field(default=0, init=False)
-    _opened: float | None = field(default=None, init=False)
+    _opened_at: float | None = field(default=None, init=False)
 
     def check(self) -> None:
-        """Let a call through; after the cooldown, one to see whether the provider is back.
+        """Let a call through; after the cooldown, only one that tests whether the provider is back.
 
         Raises:
-            NetworkError: the provider is being left alone.
+            NetworkError: the circuit is open.
         """
-        if self._opened is None:
+        if self._opened_at is None:
             return
-        left = self._opened + self.cooldown - self.now()
-        if left > 0:
+        remaining = self._opened_at + self.cooldown_seconds - self.now()
+        if remaining > 0:
             raise NetworkError(
                 f"{self.provider} has failed {self._failures} times in a row and is left alone "
-                f"for another {left:.0f} s. Ask another model, or wait.",
-                retry_after=left,
+                f"for another {remaining:.0f} s. Ask another model, or wait.",
+                retry_after=remaining,
             )
-        self._opened = self.now()  # whoever comes next waits for the outcome of this one
+        self._opened_at = self.now()  # later calls wait for the outcome of this one
 
-    def succeeded(self) -> None:
-        """Note that the provider answers."""
-        self._failures, self._opened = 0, None
+    def record_success(self) -> None:
+        """Record that the provider answered."""
+        self._failures, self._opened_at = 0, None
 
-    def undecided(self) -> None:
-        """Note that a call ended without telling anything; another may try."""
-        if self._opened is not None:
-            self._opened = self.now() - self.cooldown
+    def record_inconclusive(self) -> None:
+        """Record that a call ended without a result, so that another may be tried."""
+        if self._opened_at is not None:
+            self._opened_at = self.now() - self.cooldown_seconds
 
-    def failed(self) -> None:
-        """Note that it does not."""
+    def record_failure(self) -> None:
+        """Record that the provider failed."""
         self._failures += 1
-        if self._failures >= self.threshold:
-            self._opened = self.now()
+        if self._failures >= self.failure_threshold:
+            self._opened_at = self.now()
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Let what is asked in the block through, and note how it ends.
+    def track(self) -> Iterator[None]:
+        """Let the block through, and record how it ends.
 
         Raises:
-            NetworkError: the provider is being left alone.
+            NetworkError: the circuit is open.
         """
         self.check()
         try:
             yield
         except (NetworkError, TimeLimitError):
-            self.failed()
+            self.record_failure()
             raise
         except BaseException:
-            self.undecided()
+            self.record_inconclusive()
             raise
-        self.succeeded()
+        self.record_success()
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded(Provider):
-    """Asks only while the circuit is closed.
+class CircuitBreaker(Provider):
+    """A provider that asks only while the circuit is closed.
 
-    Only what says that the provider itself is in trouble counts; a refused question does not.
+    Only failures of the provider itself count; a rejected question does not.
     """
 
     inner: Provider
@@ -87,18 +87,18 @@ class Guarded(Provider):
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         self.circuit.check()
-        well = False
+        has_answered = False
         try:
             async with aclosing(self.inner.stream(question)) as events:
                 async for event in events:
-                    if not well and not isinstance(event, Waiting):
-                        well = True
-                        self.circuit.succeeded()
+                    if not has_answered and not isinstance(event, StatusEvent):
+                        has_answered = True
+                        self.circuit.record_success()
                     yield event
         except (NetworkError, TimeLimitError):
-            self.circuit.failed()
+            self.circuit.record_failure()
             raise
         except BaseException:
-            if not well:
-                self.circuit.undecided()
+            if not has_answered:
+                self.circuit.record_inconclusive()
             raise

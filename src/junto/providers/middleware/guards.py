@@ -1,5 +1,6 @@
-"""Optional guards around every question: it is looked at, or cleaned, before it goes out."""
+"""Checks before a question is sent: moderation, redaction, and the model's capabilities."""
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -7,51 +8,52 @@ from typing import Any, Protocol
 
 from typing_extensions import override
 
-from junto.domain.errors import NetworkError, PermissionDeniedError
-from junto.domain.messages import Message, Part, Role, Text, ToolResult
-from junto.domain.questions import Event, Question
+from junto.domain.completions import Event, Question
+from junto.domain.errors import InvalidInputError, NetworkError, PermissionDeniedError
+from junto.domain.messages import DocumentPart, ImagePart, Message, Part, Role, TextPart, ToolResult
+from junto.domain.models import Capabilities
 from junto.providers.provider import Provider
 
 _HTTP_OK = 200
-_SECONDS = 15.0
-_MOST_CHARACTERS = 30_000
+_MODERATION_TIMEOUT_SECONDS = 15.0
+_MAX_MODERATED_CHARS = 30_000
 
 
 class Moderator(Protocol):
-    """Says what is wrong with a text."""
+    """A service that checks texts against rules."""
 
-    async def faults(self, text: str) -> tuple[str, ...]:
-        """Return the rules that a text breaks.
+    async def find_violations(self, text: str) -> tuple[str, ...]:
+        """Return the rules that a text violates.
 
         Raises:
-            NetworkError: nobody could say.
+            NetworkError: the text could not be checked.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint(Moderator):
-    """A moderations endpoint as OpenAI has it."""
+class ModerationEndpoint(Moderator):
+    """An OpenAI-compatible moderation endpoint."""
 
     url: str
-    key: str | None = None
+    api_key: str | None = None
     model: str | None = None
 
     @override
-    async def faults(self, text: str) -> tuple[str, ...]:
-        import aiohttp  # for those who have it looked at
+    async def find_violations(self, text: str) -> tuple[str, ...]:
+        import aiohttp  # only needed with moderation
 
         body = {"input": text, **({"model": self.model} if self.model else {})}
-        headers = {"authorization": f"Bearer {self.key}"} if self.key else {}
-        patience = aiohttp.ClientTimeout(total=_SECONDS)
+        headers = {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        client_timeout = aiohttp.ClientTimeout(total=_MODERATION_TIMEOUT_SECONDS)
         try:
             async with (
-                aiohttp.ClientSession(timeout=patience, headers=headers) as session,
+                aiohttp.ClientSession(timeout=client_timeout, headers=headers) as session,
                 session.post(self.url, json=body, allow_redirects=False) as response,
             ):
                 if response.status != _HTTP_OK:
                     raise NetworkError(f"The moderation endpoint answered {response.status}.")
-                return _broken(await response.json())
+                return _parse_violations(await response.json())
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise NetworkError(
                 f"The moderation endpoint could not be asked ({type(error).__name__}), so the "
@@ -59,12 +61,12 @@ class Endpoint(Moderator):
             ) from None
 
 
-def _broken(verdict: Any) -> tuple[str, ...]:
+def _parse_violations(verdict: Any) -> tuple[str, ...]:
     match verdict:
         case {"results": [{"flagged": False}, *_]}:
             return ()
         case {"results": [{"flagged": True, "categories": dict(categories)}, *_]}:
-            return tuple(name for name, broken in categories.items() if broken) or ("flagged",)
+            return tuple(name for name, violated in categories.items() if violated) or ("flagged",)
         case {"results": [{"flagged": True}, *_]}:
             return ("flagged",)
         case _:
@@ -73,18 +75,20 @@ def _broken(verdict: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Moderated(Provider):
-    """Asks only what a moderator lets pass; without a verdict nothing is asked."""
+    """A provider that asks only what passes moderation; without a verdict, nothing is sent."""
 
     inner: Provider
     moderator: Moderator
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        said = [message.text for message in question.messages if message.role is Role.USER]
-        faults = await self.moderator.faults((said[-1] if said else "")[-_MOST_CHARACTERS:])
-        if faults:
+        user_texts = [message.text for message in question.messages if message.role is Role.USER]
+        violations = await self.moderator.find_violations(
+            (user_texts[-1] if user_texts else "")[-_MAX_MODERATED_CHARS:]
+        )
+        if violations:
             raise PermissionDeniedError(
-                f"The question was not sent: moderation found {', '.join(faults)}. "
+                f"The question was not sent: moderation found {', '.join(violations)}. "
                 "Say it otherwise."
             )
         async with aclosing(self.inner.stream(question)) as events:
@@ -93,33 +97,74 @@ class Moderated(Provider):
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned(Provider):
-    """Takes out of every question what `clean` takes out of its texts."""
+class Redacted(Provider):
+    """A provider that applies `redact` to all texts of a question."""
 
     inner: Provider
-    clean: Callable[[str], str]
+    redact: Callable[[str], str]
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         messages = tuple(
-            Message(message.role, tuple(self._part(part) for part in message.parts))
+            Message(message.role, tuple(self._redact_part(part) for part in message.parts))
             for message in question.messages
         )
-        system = None if question.system is None else self.clean(question.system)
-        cleaned = replace(question, messages=messages, system=system)
-        async with aclosing(self.inner.stream(cleaned)) as events:
+        system = None if question.system is None else self.redact(question.system)
+        redacted = replace(question, messages=messages, system=system)
+        async with aclosing(self.inner.stream(redacted)) as events:
             async for event in events:
                 yield event
 
-    def _part(self, part: Part) -> Part:
+    def _redact_part(self, part: Part) -> Part:
         match part:
-            case Text(text):
-                return Text(self.clean(text))
+            case TextPart(text):
+                return TextPart(self.redact(text))
             case ToolResult(call_id, content, is_error):
                 pieces = tuple(
-                    Text(self.clean(piece.text)) if isinstance(piece, Text) else piece
+                    TextPart(self.redact(piece.text)) if isinstance(piece, TextPart) else piece
                     for piece in content
                 )
                 return ToolResult(call_id, pieces, is_error)
             case _:
                 return part
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityChecked(Provider):
+    """A provider that rejects questions with content that the model does not support."""
+
+    inner: Provider
+    capabilities: Capabilities
+    model_id: str
+
+    @override
+    def stream(self, question: Question) -> AsyncGenerator[Event]:
+        if problem := _find_unsupported(question, self.capabilities):
+            raise InvalidInputError(
+                f"{self.model_id} takes no {problem}. `list_models` shows which models do."
+            )
+        return self.inner.stream(question)
+
+
+def _find_unsupported(question: Question, capabilities: Capabilities) -> str | None:
+    if question.tools and not capabilities.tools:
+        return "tools"
+    if capabilities.max_schema_chars is not None and question.schema is not None:
+        size = len(json.dumps(question.schema, default=str))
+        if size > capabilities.max_schema_chars:
+            return f"schema of {size:,} characters; at most {capabilities.max_schema_chars:,}"
+    if capabilities.images and capabilities.documents:
+        return None
+    for message in question.messages:
+        for part in message.parts:
+            if not capabilities.images and _has_image(part):
+                return "images"
+            if not capabilities.documents and isinstance(part, DocumentPart):
+                return "documents"
+    return None
+
+
+def _has_image(part: Part) -> bool:
+    if isinstance(part, ToolResult):
+        return any(isinstance(piece, ImagePart) for piece in part.content)
+    return isinstance(part, ImagePart)

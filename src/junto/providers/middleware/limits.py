@@ -1,4 +1,4 @@
-"""Not asking faster than a provider allows: requests and tokens per minute, and calls at once."""
+"""Limits for each model: requests and tokens per minute, and concurrent calls."""
 
 import asyncio
 import itertools
@@ -10,121 +10,129 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from junto.domain.errors import InvalidInputError, JuntoError, NoRoomError
-from junto.domain.estimates import question_tokens
-from junto.domain.limits import Rate, RateLimiter, Taken
-from junto.domain.questions import Event, Finished, Question, Usage, Waiting
+from junto.domain.completions import AnswerEvent, Event, Question, StatusEvent, Usage
+from junto.domain.errors import CapacityExceededError, InvalidInputError, JuntoError
+from junto.domain.limits import RateLimit, RateLimiter, RateReservation
+from junto.domain.token_estimates import estimate_question_tokens
 from junto.providers.provider import Provider
 from junto.telemetry.logs import Log
 
-_log = Log.of("providers")
-_MOST_KEYS = 1000
+_log = Log.get("providers")
+_MAX_KEYS = 1000
 
 
 @dataclass(slots=True)
-class _Entry:
-    at: float
+class _WindowEntry:
+    taken_at: float
     tokens: int
 
 
 @dataclass(slots=True)
-class _Window:
-    """What was taken lately, the oldest first, and how many tokens that is in all."""
+class _SlidingWindow:
+    """The recent reservations, oldest first, and the sum of their tokens."""
 
-    entries: OrderedDict[str, _Entry] = field(default_factory=OrderedDict)
-    used: int = 0
+    entries: OrderedDict[str, _WindowEntry] = field(default_factory=OrderedDict)
+    used_tokens: int = 0
 
-    def forget(self, before: float) -> None:
-        while self.entries and (oldest := next(iter(self.entries.values()))).at <= before:
-            self.used -= oldest.tokens
+    def expire(self, before: float) -> None:
+        while self.entries and (oldest := next(iter(self.entries.values()))).taken_at <= before:
+            self.used_tokens -= oldest.tokens
             self.entries.popitem(last=False)
 
-    def wait(self, tokens: int, rate: Rate, now: float) -> float:
-        """Return how long until enough of the entries have left."""
-        requests, used, leaves = len(self.entries), self.used, now
+    def compute_wait(self, tokens: int, rate: RateLimit, now: float) -> float:
+        """Return the seconds until enough entries have expired."""
+        requests, used, free_at = len(self.entries), self.used_tokens, now
         for entry in self.entries.values():
             if requests < rate.requests and used + tokens <= rate.tokens:
                 break
-            requests, used, leaves = requests - 1, used - entry.tokens, entry.at + rate.seconds
-        return leaves - now
+            requests, used, free_at = (
+                requests - 1,
+                used - entry.tokens,
+                entry.taken_at + rate.seconds,
+            )
+        return free_at - now
 
 
 @dataclass(slots=True)
-class LocalLimiter:
-    """Counts within this process, over a window that slides."""
+class InMemoryRateLimiter:
+    """A rate limiter for this process, with a sliding window."""
 
     now: Callable[[], float] = time.monotonic
-    _windows: dict[str, _Window] = field(default_factory=dict)
-    _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _windows: dict[str, _SlidingWindow] = field(default_factory=dict)
+    _ids: Iterator[int] = field(default_factory=itertools.count)
 
-    async def take(self, key: str, tokens: int, rate: Rate) -> Taken | float:
-        """Return a place, or the seconds after which there may be one."""
-        # Nothing is awaited between looking and taking, so nobody can come between.
-        now, window = self.now(), self._windows.setdefault(key, _Window())
-        if len(self._windows) > _MOST_KEYS:
-            self._tidy(now - rate.seconds, key)
-        window.forget(now - rate.seconds)
-        wait = window.wait(tokens, rate, now)
+    async def acquire(self, key: str, tokens: int, rate: RateLimit) -> RateReservation | float:
+        """Return a reservation, or the seconds to wait before trying again."""
+        # No await between the check and the reservation, so no other task can interfere.
+        now, window = self.now(), self._windows.setdefault(key, _SlidingWindow())
+        if len(self._windows) > _MAX_KEYS:
+            self._evict_idle_keys(now - rate.seconds, key)
+        window.expire(now - rate.seconds)
+        wait = window.compute_wait(tokens, rate, now)
         if wait > 0:
             return wait
-        taken = Taken(key, str(next(self._numbers)))
-        window.entries[taken.id] = _Entry(now, tokens)
-        window.used += tokens
-        return taken
+        reservation = RateReservation(key, str(next(self._ids)))
+        window.entries[reservation.id] = _WindowEntry(now, tokens)
+        window.used_tokens += tokens
+        return reservation
 
-    def _tidy(self, before: float, kept: str) -> None:
-        """Forget keys that nobody has used lately."""
+    def _evict_idle_keys(self, before: float, keep: str) -> None:
+        """Drop keys without recent reservations."""
         for key, window in list(self._windows.items()):
-            window.forget(before)
-            if not window.entries and key != kept:
+            window.expire(before)
+            if not window.entries and key != keep:
                 del self._windows[key]
 
-    async def settle(self, taken: Taken, tokens: int) -> None:
-        """Say how many tokens the call took in truth."""
-        window = self._windows.get(taken.key, _Window())
-        if entry := window.entries.get(taken.id):
-            window.used += tokens - entry.tokens
+    async def settle(self, reservation: RateReservation, tokens: int) -> None:
+        """Replace the estimate of a reservation with the tokens actually used."""
+        window = self._windows.get(reservation.key, _SlidingWindow())
+        if entry := window.entries.get(reservation.id):
+            window.used_tokens += tokens - entry.tokens
             entry.tokens = tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Limited(Provider):
-    """Waits for a place within the limit, for a while; then says when to come back."""
+class RateLimited(Provider):
+    """A provider that waits for the rate limit, and fails if that would take too long."""
 
     inner: Provider
     limiter: RateLimiter
     key: str
-    rate: Rate
-    patience: float = 30
+    rate: RateLimit
+    max_wait_seconds: float = 30
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        tokens = self._fitting(question)
-        until = self.now() + self.patience
-        while not isinstance(taken := await self.limiter.take(self.key, tokens, self.rate), Taken):
-            if self.now() + taken > until:
-                raise NoRoomError(
-                    f"{self.key} is asked as often as it may be; there is room in {taken:.0f} s.",
-                    retry_after=taken,
+        tokens = self._estimate_tokens(question)
+        deadline = self.now() + self.max_wait_seconds
+        while not isinstance(
+            outcome := await self.limiter.acquire(self.key, tokens, self.rate), RateReservation
+        ):
+            if self.now() + outcome > deadline:
+                raise CapacityExceededError(
+                    f"{self.key} is asked as often as it may be; there is room in {outcome:.0f} s.",
+                    retry_after=outcome,
                 )
-            yield Waiting(f"{self.key} is asked as often as it may be; going on in {taken:.0f} s")
-            await self.sleep(taken)
+            yield StatusEvent(
+                f"{self.key} is asked as often as it may be; going on in {outcome:.0f} s"
+            )
+            await self.sleep(outcome)
         async with aclosing(self.inner.stream(question)) as events:
             async for event in events:
-                if isinstance(event, Finished):
-                    await self._settle(taken, event.answer.usage)
+                if isinstance(event, AnswerEvent):
+                    await self._settle(outcome, event.answer.usage)
                 yield event
 
-    async def _settle(self, taken: Taken, usage: Usage) -> None:
+    async def _settle(self, taken: RateReservation, usage: Usage) -> None:
         try:
             await self.limiter.settle(taken, usage.input_tokens + usage.output_tokens)
-        except JuntoError as error:  # the answer is there; the estimate stays
+        except JuntoError as error:  # the answer is complete; the estimate stays
             _log.warning("rate not settled", model=self.key, reason=error.message)
 
-    def _fitting(self, question: Question) -> int:
-        tokens = question_tokens(question)
+    def _estimate_tokens(self, question: Question) -> int:
+        tokens = estimate_question_tokens(question)
         if tokens > self.rate.tokens:
             raise InvalidInputError(
                 f"The question takes about {tokens:,} tokens, and {self.key} may use "
@@ -134,14 +142,14 @@ class Limited(Provider):
 
 
 @dataclass(frozen=True, slots=True)
-class Capped(Provider):
-    """Lets only so many calls run at once."""
+class ConcurrencyLimited(Provider):
+    """A provider that limits the number of concurrent calls."""
 
     inner: Provider
-    places: asyncio.Semaphore
+    semaphore: asyncio.Semaphore
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
-        async with self.places, aclosing(self.inner.stream(question)) as events:
+        async with self.semaphore, aclosing(self.inner.stream(question)) as events:
             async for event in events:
                 yield event

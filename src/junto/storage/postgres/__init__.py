@@ -1,1 +1,1 @@
-"""State in PostgreSQL, which many servers may share."""
+"""Stores in a PostgreSQL database, which many servers may share."""

@@ -1,11 +1,15 @@
-"""A PostgreSQL server, reached through a pool of connections."""
+"""A PostgreSQL database: its connection pool, migrations and error translation."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from junto.domain.errors import ConfigurationError, InputOutputError
-from junto.storage.migrations import migrations, missing
+from junto.storage.migrations import (
+    decode_applied_migrations,
+    find_pending_migrations,
+    load_migrations,
+)
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -13,25 +17,26 @@ if TYPE_CHECKING:
 
     Connection = AsyncConnection[dict[str, Any]]
 
-_MOST_CONNECTIONS = 10
-_SECONDS = 15.0
-# Whoever holds this number changes the tables; any number will do that nobody else uses.
-_LOCK = 0x6A756E746F
+_MAX_CONNECTIONS = 10
+_TIMEOUT_SECONDS = 15.0
+# Advisory lock for schema changes; an arbitrary number that no other program should use.
+_SCHEMA_LOCK_ID = 0x6A756E746F
+MIGRATIONS_TABLE = "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)"
 
 
-class Database:
-    """An open pool."""
+class PostgresDatabase:
+    """A pool of connections to a PostgreSQL database."""
 
     def __init__(self, pool: "AsyncConnectionPool[Connection]") -> None:
         self._pool = pool
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def opened(cls, url: str) -> AsyncIterator["Database"]:
-        """Connect to the server at `url`, and bring its tables up to date.
+    async def open(cls, url: str) -> AsyncIterator["PostgresDatabase"]:
+        """Connect to the database at `url`, and apply pending migrations.
 
         Raises:
-            ConfigurationError: the driver is missing, or the tables are a newer Junto's.
+            ConfigurationError: the driver is not installed, or a newer Junto upgraded the schema.
             InputOutputError: the server cannot be reached.
         """
         try:
@@ -46,14 +51,14 @@ class Database:
         pool = AsyncConnectionPool(
             url,
             connection_class=AsyncConnection[dict[str, Any]],
-            kwargs={"row_factory": dict_row, "connect_timeout": int(_SECONDS)},
+            kwargs={"row_factory": dict_row, "connect_timeout": int(_TIMEOUT_SECONDS)},
             min_size=1,
-            max_size=_MOST_CONNECTIONS,
-            timeout=_SECONDS,
+            max_size=_MAX_CONNECTIONS,
+            timeout=_TIMEOUT_SECONDS,
             open=False,
         )
         async with contextlib.AsyncExitStack() as stack:
-            with reported():
+            with translate_errors():
                 await stack.enter_async_context(pool)
                 database = cls(pool)
                 await database._migrate()
@@ -61,9 +66,9 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator["Connection"]:
-        """Lend a connection for one transaction; if the block fails, nothing has happened."""
-        with reported():
-            connection = await self._sound()
+        """Provide a connection for one transaction, which is rolled back if the block fails."""
+        with translate_errors():
+            connection = await self._get_healthy_connection()
             try:
                 async with connection:
                     yield connection
@@ -71,22 +76,22 @@ class Database:
                 await self._pool.putconn(connection)
 
     @contextlib.asynccontextmanager
-    async def changing(self) -> AsyncIterator["Connection"]:
-        """Lend a connection for one transaction to whoever changes tables, one after the other."""
+    async def schema_transaction(self) -> AsyncIterator["Connection"]:
+        """Provide a connection for one schema-changing transaction; only one runs at a time."""
         async with self.transaction() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK_ID,))
             yield connection
 
-    async def _sound(self) -> "Connection":
-        """Return a connection that was not cut while it lay in the pool.
+    async def _get_healthy_connection(self) -> "Connection":
+        """Return a connection that was not closed while it was idle in the pool.
 
-        The pool can look by itself, but then waits a second and more after each that was.
+        The pool's own check would wait a second or more after each closed connection.
         """
-        for _ in range(2 * _MOST_CONNECTIONS):
+        for _ in range(2 * _MAX_CONNECTIONS):
             connection = await self._pool.getconn()
             try:
                 await self._pool.check_connection(connection)
-            except Exception:  # noqa: BLE001 - whatever it is, another may be better
+            except Exception:  # noqa: BLE001 - whatever the error, another connection may work
                 await self._pool.putconn(connection)
             except BaseException:
                 await self._pool.putconn(connection)
@@ -96,17 +101,26 @@ class Database:
         return await self._pool.getconn()
 
     async def _migrate(self) -> None:
-        async with self.changing() as db:
-            await db.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
-            rows = await (await db.execute("SELECT name FROM migrations")).fetchall()
-            for migration in missing(migrations(__package__), [row["name"] for row in rows]):
+        async with self.schema_transaction() as db:
+            await db.execute(MIGRATIONS_TABLE)
+            rows = await (await db.execute("SELECT * FROM migrations")).fetchall()
+            pending = find_pending_migrations(
+                load_migrations(__package__), decode_applied_migrations(rows)
+            )
+            for migration in pending:
                 await db.execute(migration.script.encode())
                 await db.execute("INSERT INTO migrations (name) VALUES (%s)", (migration.name,))
+            # Only now does the table have this column, whichever migration was applied first.
+            for migration in pending:
+                await db.execute(
+                    "UPDATE migrations SET compatible_from = %s WHERE name = %s",
+                    (migration.compatible_from, migration.name),
+                )
 
 
 @contextlib.contextmanager
-def reported() -> Iterator[None]:
-    """Turn the driver's failures into ours; its own words may hold the address and password."""
+def translate_errors() -> Iterator[None]:
+    """Translate driver errors to ours, without their text: it may contain the URL and password."""
     import psycopg
     import psycopg_pool
 
@@ -120,7 +134,7 @@ def reported() -> Iterator[None]:
         ) from None
     except psycopg.Error as error:
         state = error.sqlstate or type(error).__name__
-        lost = isinstance(error, psycopg.OperationalError)
+        is_operational = isinstance(error, psycopg.OperationalError)
         raise InputOutputError(
-            f"The PostgreSQL server could not do it ({state}).", retryable=lost
+            f"The PostgreSQL server could not do it ({state}).", retryable=is_operational
         ) from None

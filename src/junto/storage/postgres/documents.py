@@ -1,4 +1,4 @@
-"""Documents in PostgreSQL."""
+"""The PostgreSQL store of documents."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,141 +7,152 @@ from typing import Any
 from typing_extensions import override
 
 from junto.domain.documents import (
-    EVERYONE,
+    PUBLIC_OWNER,
     Document,
+    DocumentEntry,
     DocumentStore,
-    Entry,
-    Known,
-    Scope,
-    Spoken,
-    Stock,
+    IndexedState,
+    IndexStats,
+    SearchScope,
+    UnindexedMessage,
 )
 from junto.storage.document_rows import (
-    AROUND,
-    SHOWN,
-    read_document,
-    read_known,
-    read_spoken,
-    read_stock,
+    DOCUMENT_SELECT,
+    MESSAGE_JOINS,
+    decode_document,
+    decode_index_stats,
+    decode_indexed_state,
+    decode_unindexed_message,
 )
-from junto.storage.postgres.database import Database
-from junto.storage.postgres.keeping import kept
-from junto.storage.postgres.parts import stretch
-from junto.storage.postgres.scopes import clauses
-from junto.storage.rows import clean
+from junto.storage.postgres.database import PostgresDatabase
+from junto.storage.postgres.document_sql import build_scope_conditions, build_text_slice
+from junto.storage.postgres.document_writes import save_documents
+from junto.storage.values import clean_text
 
-_UNREAD = """
+_SELECT_UNINDEXED_MESSAGES = """
 SELECT m.key, c.owner, c.id AS conversation_id, m.position, m.role, m.at, m.parts
 FROM messages m JOIN conversations c ON c.key = m.conversation
 WHERE NOT m.searchable ORDER BY m.key DESC LIMIT %s
 """
-_KNOWN = """
+_SELECT_INDEXED_STATES = """
 SELECT url, id, digest, size, modified, indexed FROM documents
 WHERE owner = %(owner)s AND left(folder, 400) = left(%(folder)s, 400) AND folder = %(folder)s
     AND folder <> ''
 """
-_FOLDERS = """
+_SELECT_FOLDERS = """
 SELECT DISTINCT folder FROM documents
 WHERE owner = %(owner)s AND folder > %(after)s AND folder <> ''
     AND (folder = %(beneath)s OR starts_with(folder, %(beneath)s || '/'))
 ORDER BY folder LIMIT %(most)s
 """
-_CONFIRM = """
+_UPDATE_INDEXED_STATE = """
 UPDATE documents SET size = %s, modified = %s, indexed = %s WHERE owner = %s AND id = %s
 """
-_FORGET = """
+_DELETE_DOCUMENTS = """
 DELETE FROM documents WHERE key IN (
     SELECT key FROM documents WHERE owner = %s AND id = ANY(%s) ORDER BY id FOR UPDATE
 )
 """
-_SEEN = f"{AROUND} WHERE d.owner = ANY(%(owners)s) AND (d.message IS NULL OR s.status = 'active')"
-_FIND = f"""
-SELECT {SHOWN} FROM documents d {_SEEN} AND (
+_VISIBLE_DOCUMENTS = (
+    f"{MESSAGE_JOINS} WHERE d.owner = ANY(%(owners)s) "
+    "AND (d.message IS NULL OR s.status = 'active')"
+)
+_SELECT_DOCUMENT = f"""
+SELECT {DOCUMENT_SELECT} FROM documents d {_VISIBLE_DOCUMENTS} AND (
     d.id = %(name)s OR left(d.url, 400) = left(%(name)s, 400) AND d.url = %(name)s
 ) ORDER BY d.id = %(name)s DESC, d.owner DESC LIMIT 1
 """
-_TEXT = f"""
-SELECT {stretch("d.key", "%(start)s::integer", "%(end)s::integer")} AS text
-FROM documents d {_SEEN} AND d.id = %(id)s
+_SELECT_TEXT = f"""
+SELECT {build_text_slice("d.key", "%(start)s::integer", "%(end)s::integer")} AS text
+FROM documents d {_VISIBLE_DOCUMENTS} AND d.id = %(id)s
 ORDER BY d.owner DESC LIMIT 1
 """
-_STOCK = """
+_SELECT_INDEX_STATS = """
 SELECT source, count(*) AS documents, sum(length)::bigint AS characters,
     sum((SELECT count(*) FROM passages p WHERE p.document = d.key))::bigint AS passages
 FROM documents d WHERE owner = ANY(%s) GROUP BY source ORDER BY source
 """
-_FAR = 2**31 - 1
+_MAX_OFFSET = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresDocuments(DocumentStore):
-    """Keeps documents on a server."""
+    """A store of documents in PostgreSQL."""
 
-    database: Callable[[], Awaitable[Database]]
+    database: Callable[[], Awaitable[PostgresDatabase]]
 
     @override
-    async def keep(self, entries: Sequence[Entry]) -> None:
+    async def save(self, entries: Sequence[DocumentEntry]) -> None:
         async with (await self.database()).transaction() as db:
-            await kept(db, entries)
+            await save_documents(db, entries)
 
     @override
-    async def unread(self, most: int) -> tuple[Spoken, ...]:
-        return tuple(read_spoken(row) for row in await self._rows(_UNREAD, (most,)))
+    async def list_unindexed_messages(self, limit: int) -> tuple[UnindexedMessage, ...]:
+        return tuple(
+            decode_unindexed_message(row)
+            for row in await self._fetch_rows(_SELECT_UNINDEXED_MESSAGES, (limit,))
+        )
 
     @override
-    async def known(self, owner: str, folder: str) -> Mapping[str, Known]:
-        rows = await self._rows(_KNOWN, {"owner": owner, "folder": folder})
-        return {row["url"]: read_known(row) for row in rows}
+    async def load_indexed_states(self, owner: str, folder: str) -> Mapping[str, IndexedState]:
+        rows = await self._fetch_rows(_SELECT_INDEXED_STATES, {"owner": owner, "folder": folder})
+        return {row["url"]: decode_indexed_state(row) for row in rows}
 
     @override
-    async def folders(self, owner: str, beneath: str, after: str, most: int) -> tuple[str, ...]:
-        wanted = {"owner": owner, "beneath": beneath, "after": after, "most": most}
-        return tuple(row["folder"] for row in await self._rows(_FOLDERS, wanted))
+    async def list_folders(self, owner: str, root: str, after: str, limit: int) -> tuple[str, ...]:
+        values = {"owner": owner, "beneath": root, "after": after, "most": limit}
+        return tuple(row["folder"] for row in await self._fetch_rows(_SELECT_FOLDERS, values))
 
     @override
-    async def confirm(self, owner: str, known: Sequence[Known]) -> None:
-        # Here and below in the order in which they are kept, so that nobody waits in a circle.
+    async def update_indexed_states(self, owner: str, states: Sequence[IndexedState]) -> None:
+        # Sorted by id, as in `_DELETE_DOCUMENTS` and `save_documents`: all transactions lock rows
+        # in the same order and cannot deadlock.
         rows = [
             (each.size, each.modified, each.indexed, owner, each.id)
-            for each in sorted(known, key=lambda each: each.id)
+            for each in sorted(states, key=lambda each: each.id)
         ]
         async with (await self.database()).transaction() as db, db.cursor() as cursor:
-            await cursor.executemany(_CONFIRM, rows)
+            await cursor.executemany(_UPDATE_INDEXED_STATE, rows)
 
     @override
-    async def forget(self, owner: str, ids: Sequence[str]) -> int:
+    async def delete(self, owner: str, ids: Sequence[str]) -> int:
         async with (await self.database()).transaction() as db:
-            return (await db.execute(_FORGET, (owner, list(ids)))).rowcount
+            return (await db.execute(_DELETE_DOCUMENTS, (owner, list(ids)))).rowcount
 
     @override
     async def find(self, owner: str, id_or_url: str) -> Document | None:
-        wanted = {"owners": [owner, EVERYONE], "name": clean(id_or_url)}
-        rows = await self._rows(_FIND, wanted)
-        return read_document(rows[0]) if rows else None
+        values = {"owners": [owner, PUBLIC_OWNER], "name": clean_text(id_or_url)}
+        rows = await self._fetch_rows(_SELECT_DOCUMENT, values)
+        return decode_document(rows[0]) if rows else None
 
     @override
-    async def text(self, owner: str, id_: str, start: int, end: int) -> str:
-        first = min(start, _FAR)
-        where = {"start": first, "end": min(max(first, end), _FAR)}
-        wanted = {"owners": [owner, EVERYONE], "id": clean(id_), **where}
-        rows = await self._rows(_TEXT, wanted)
+    async def read_text(self, owner: str, id_: str, start: int, end: int) -> str:
+        first = min(start, _MAX_OFFSET)
+        offsets = {"start": first, "end": min(max(first, end), _MAX_OFFSET)}
+        values = {"owners": [owner, PUBLIC_OWNER], "id": clean_text(id_), **offsets}
+        rows = await self._fetch_rows(_SELECT_TEXT, values)
         return str(rows[0]["text"]) if rows else ""
 
     @override
-    async def listed(self, scope: Scope, after: str, most: int) -> tuple[Document, ...]:
-        which, values = clauses(scope)
-        rows = await self._rows(
-            f"SELECT {SHOWN} FROM documents d {AROUND} WHERE {which} "
+    async def list_documents(
+        self, scope: SearchScope, after: str, limit: int
+    ) -> tuple[Document, ...]:
+        conditions, values = build_scope_conditions(scope)
+        rows = await self._fetch_rows(
+            f"SELECT {DOCUMENT_SELECT} FROM documents d {MESSAGE_JOINS} WHERE {conditions} "
             "AND d.url > %(after)s ORDER BY d.url LIMIT %(most)s",
-            {**values, "after": clean(after), "most": most},
+            {**values, "after": clean_text(after), "most": limit},
         )
-        return tuple(read_document(row) for row in rows)
+        return tuple(decode_document(row) for row in rows)
 
     @override
-    async def stock(self, owner: str) -> tuple[Stock, ...]:
-        return tuple(read_stock(row) for row in await self._rows(_STOCK, ([owner, EVERYONE],)))
+    async def load_index_stats(self, owner: str) -> tuple[IndexStats, ...]:
+        return tuple(
+            decode_index_stats(row)
+            for row in await self._fetch_rows(_SELECT_INDEX_STATS, ([owner, PUBLIC_OWNER],))
+        )
 
-    async def _rows(
+    async def _fetch_rows(
         self, sql: str, values: tuple[object, ...] | Mapping[str, object]
     ) -> list[dict[str, Any]]:
         async with (await self.database()).transaction() as db:

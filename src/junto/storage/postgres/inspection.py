@@ -1,30 +1,35 @@
-"""Looking at a PostgreSQL server without changing it."""
+"""Inspection of a PostgreSQL database, and a trial run of the migrations, without changing it."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from junto.domain.errors import ConfigurationError, InputOutputError, SecurityError
-from junto.storage.migrations import migrations, missing
-from junto.storage.sights import Sight
+from junto.storage.migrations import (
+    DatabaseInfo,
+    decode_applied_migrations,
+    find_pending_migrations,
+    load_migrations,
+)
+from junto.storage.postgres.database import MIGRATIONS_TABLE
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
     Connection = AsyncConnection[dict[str, Any]]
 
-_SECONDS = 5
-_PATIENCE = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'"
-_FACTS = """
+_CONNECT_TIMEOUT_SECONDS = 5
+_TIMEOUT_SETTINGS = "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '10s'"
+_SELECT_SERVER_INFO = """
 SELECT current_setting('server_version') AS version,
     pg_database_size(current_database()) AS size,
     to_regclass('migrations') IS NOT NULL AS known,
     (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vectors,
     EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') AS may_have_vectors
 """
-# The driver's own words name the user and the address, and may hold a password where the address
-# is spelled wrong; so they are recognised, and said in ours.
-_REASONS = {
+# The driver's messages name the user and the URL, and may contain a password if the URL is
+# malformed. So they are matched by these substrings and replaced.
+_ERROR_REASONS = {
     "authentication failed": "it refuses the user or the password",
     "no password supplied": "it wants a password",
     "no pg_hba.conf entry": "it does not let this user in from here",
@@ -39,49 +44,49 @@ _REASONS = {
 }
 
 
-async def look(url: str) -> Sight:
-    """Return how the database at `url` is.
+async def inspect_database(url: str) -> DatabaseInfo:
+    """Return the state of the database at `url`.
 
     Raises:
-        ConfigurationError: the driver is missing, `url` is none, or a newer Junto made the tables.
-        SecurityError: the server does not let us in.
-        InputOutputError: it cannot be reached.
+        ConfigurationError: the driver is not installed, `url` is invalid, or a newer Junto upgraded
+            the schema.
+        SecurityError: the user lacks a privilege.
+        InputOutputError: the server cannot be used.
     """
-    async with _connected(url) as db:
+    async with _connect(url) as db:
         await db.set_read_only(value=True)
-        [facts] = await (await db.execute(_FACTS)).fetchall()
+        [info] = await (await db.execute(_SELECT_SERVER_INFO)).fetchall()
         rows = (
-            await (await db.execute("SELECT name FROM migrations")).fetchall()
-            if facts["known"]
-            else []
+            await (await db.execute("SELECT * FROM migrations")).fetchall() if info["known"] else []
         )
-        done = [row["name"] for row in rows]
-        pending = missing(migrations(__package__), done)
-        return Sight(
-            server=f"PostgreSQL {facts['version'].partition(' ')[0]}",
-            latest=max(done, default=None),
-            pending=tuple(migration.name for migration in pending),
-            size=facts["size"],
-            vectors=facts["vectors"],
-            may_have_vectors=facts["may_have_vectors"],
+        applied = decode_applied_migrations(rows)
+        pending = find_pending_migrations(load_migrations(__package__), applied)
+        return DatabaseInfo(
+            server=f"PostgreSQL {info['version'].partition(' ')[0]}",
+            latest_migration=max(applied, default=None),
+            pending_migrations=tuple(migration.name for migration in pending),
+            size_bytes=info["size"],
+            vector_extension_version=info["vectors"],
+            is_vector_extension_available=info["may_have_vectors"],
         )
 
 
-async def rehearse(url: str) -> None:
-    """Make all our tables in a database that has none, and take all of it back.
+async def rehearse_migrations(url: str) -> None:
+    """Create all tables in an empty database, and roll back.
 
     Raises:
-        JuntoError: that does not work.
+        JuntoError: the migration failed.
     """
-    async with _connected(url) as db:
-        await db.execute(_PATIENCE.encode())
-        for migration in migrations(__package__):
+    async with _connect(url) as db:
+        await db.execute(_TIMEOUT_SETTINGS.encode())
+        await db.execute(MIGRATIONS_TABLE)
+        for migration in load_migrations(__package__):
             await db.execute(migration.script.encode())
         await db.rollback()
 
 
 @contextlib.asynccontextmanager
-async def _connected(url: str) -> "AsyncIterator[Connection]":
+async def _connect(url: str) -> "AsyncIterator[Connection]":
     try:
         from psycopg import AsyncConnection
         from psycopg.rows import dict_row
@@ -89,16 +94,16 @@ async def _connected(url: str) -> "AsyncIterator[Connection]":
         raise ConfigurationError(
             "database.url is set, but the driver is not installed: pip install 'junto[postgres]'."
         ) from None
-    with _reported():
+    with _translate_errors():
         connection = await AsyncConnection.connect(
-            url, connect_timeout=_SECONDS, row_factory=dict_row
+            url, connect_timeout=_CONNECT_TIMEOUT_SECONDS, row_factory=dict_row
         )
         async with connection:
             yield connection
 
 
 @contextlib.contextmanager
-def _reported() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     import psycopg
 
     try:
@@ -112,8 +117,8 @@ def _reported() -> Iterator[None]:
             ) from None
         raise InputOutputError(f"PostgreSQL could not do it ({error.sqlstate}).") from None
     except psycopg.Error as error:
-        said = str(error).lower()
-        reason = next((ours for theirs, ours in _REASONS.items() if theirs in said), None)
+        message = str(error).lower()
+        reason = next((text for part, text in _ERROR_REASONS.items() if part in message), None)
         if reason is None:
             reason = error.sqlstate or type(error).__name__
         raise InputOutputError(f"PostgreSQL cannot be used: {reason}.") from None

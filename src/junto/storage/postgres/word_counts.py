@@ -1,24 +1,24 @@
-"""How many of the passages that somebody may see have a word."""
+"""Counts of the passages with a word, among those that an owner may see."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from junto.domain.documents import EVERYONE
-from junto.storage.words import plain
+from junto.domain.documents import PUBLIC_OWNER
+from junto.text.tokenizer import normalize_words
 
 if TYPE_CHECKING:
     from junto.storage.postgres.database import Connection
 
-_ANYBODY_ELSE = """
+_SELECT_HAS_OTHER_OWNERS = """
 SELECT EXISTS (SELECT FROM documents WHERE owner > %(everyone)s AND owner < %(owner)s)
     OR EXISTS (SELECT FROM documents WHERE owner > %(owner)s) AS others
 """
-# To count a word, even up to a few, the server reads all that the index has on it. Of those that
-# are everywhere it knows what part of the passages has them, so these are not counted: among those
-# that somebody may see there are at least so many as if all the others had the word.
-_COUNTED = """
+# Counting a word, even up to a limit, reads all of its index entries. For common words the
+# statistics already have the share of passages that contain them, so these are not counted but
+# estimated: the lower bound is what remains if all passages of other owners contain the word.
+_COUNT_WORDS = """
 WITH common AS MATERIALIZED (
     SELECT known.word, known.share
     FROM pg_stats s, unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs)
@@ -44,55 +44,58 @@ SELECT query::text, size, CASE WHEN number >= %(enough)s THEN number ELSE (
 ) END AS number
 FROM guessed
 """
-_OTHERS = "1 - coalesce((SELECT sum(share) FROM common WHERE word = ANY(%(names)s)), 0)"
+_OTHER_OWNERS_SHARE = "1 - coalesce((SELECT sum(share) FROM common WHERE word = ANY(%(names)s)), 0)"
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A word or a phrase as the server writes it, and how many of all passages have it."""
+class WordCount:
+    """A word or phrase as a tsquery, the number of passages with it, and of all passages."""
 
     query: str
-    number: float
-    size: float
+    passage_count: float
+    total_passages: float
 
     @property
     def rarity(self) -> float:
-        """How much it tells that a passage has this word."""
-        without = max(0.0, self.size - self.number)
-        return math.log(1 + (without + 0.5) / (self.number + 0.5))
+        """Return the inverse document frequency, as in BM25."""
+        passages_without = max(0.0, self.total_passages - self.passage_count)
+        return math.log(1 + (passages_without + 0.5) / (self.passage_count + 0.5))
 
 
-async def visible(db: "Connection", owner: str) -> tuple[str, ...]:
-    """Return the words that name whose passages `owner` may see, or none if that is all of them."""
-    wanted = {"owner": owner, "everyone": EVERYONE}
-    row = await (await db.execute(_ANYBODY_ELSE, wanted)).fetchone()
-    return (name_of(owner), name_of(EVERYONE)) if row and row["others"] else ()
+async def load_owner_terms(db: "Connection", owner: str) -> tuple[str, ...]:
+    """Return the owner terms of passages that `owner` may see, or none if that is all of them."""
+    values = {"owner": owner, "everyone": PUBLIC_OWNER}
+    row = await (await db.execute(_SELECT_HAS_OTHER_OWNERS, values)).fetchone()
+    return (
+        (build_owner_term(owner), build_owner_term(PUBLIC_OWNER)) if row and row["others"] else ()
+    )
 
 
-async def counted(
-    db: "Connection", phrases: Sequence[str], names: Sequence[str], enough: int
-) -> list[Word]:
-    """Return the words that there are, the rarest first, counted until there are `enough`."""
-    sql = _COUNTED.format(
-        others=_OTHERS if names else "0", own="&& %(own)s::tsquery" if names else ""
+async def count_words(
+    db: "Connection", phrases: Sequence[str], owner_terms: Sequence[str], max_count: int
+) -> list[WordCount]:
+    """Return the phrases that occur, rarest first, counted up to `max_count`."""
+    sql = _COUNT_WORDS.format(
+        others=_OTHER_OWNERS_SHARE if owner_terms else "0",
+        own="&& %(own)s::tsquery" if owner_terms else "",
     )
     values = {
-        "phrases": [plain(phrase) for phrase in phrases],
-        "names": list(names),
-        "own": any_of(names),
-        "enough": enough,
+        "phrases": [normalize_words(phrase) for phrase in phrases],
+        "names": list(owner_terms),
+        "own": build_or_query(owner_terms),
+        "enough": max_count,
     }
     rows = await (await db.execute(sql.encode(), values, prepare=False)).fetchall()
-    words = [Word(row["query"], row["number"], row["size"]) for row in rows if row["number"]]
-    return sorted(words, key=lambda word: (word.number, word.query))
+    words = [WordCount(row["query"], row["number"], row["size"]) for row in rows if row["number"]]
+    return sorted(words, key=lambda word: (word.passage_count, word.query))
 
 
-def name_of(owner: str) -> str:
-    """Return the word among those of a passage that names its owner; no text has such a word."""
+def build_owner_term(owner: str) -> str:
+    """Return the term that marks a passage's owner in its tsvector; no text contains it."""
     return f"={owner[:100]}"
 
 
-def any_of(names: Sequence[str]) -> str:
-    """Return names as the server reads them in a question."""
-    quoted = (name.replace("\\", "\\\\").replace("'", "''") for name in names)
-    return " | ".join(f"'{name}'" for name in quoted)
+def build_or_query(terms: Sequence[str]) -> str:
+    """Return a tsquery that matches any of the terms."""
+    escaped = (term.replace("\\", "\\\\").replace("'", "''") for term in terms)
+    return " | ".join(f"'{term}'" for term in escaped)

@@ -1,1 +1,1 @@
-"""State in a SQLite file, which several processes may use at once."""
+"""Stores in a SQLite file, which several processes may use at the same time."""

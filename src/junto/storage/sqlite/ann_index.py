@@ -1,4 +1,4 @@
-"""An index over the vectors of a file, for where looking at each of them takes too long."""
+"""An approximate nearest neighbor index over a vector file, for files too large to scan."""
 
 import contextlib
 import importlib
@@ -10,90 +10,94 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from junto.security.quiet import keep_quiet
+from junto.security.vendor_telemetry import disable_vendor_telemetry
 
 if TYPE_CHECKING:
     from usearch.index import Index
 
-Halves = NDArray[np.float16]
-Floats = NDArray[np.float32]
+HalfArray = NDArray[np.float16]
+FloatArray = NDArray[np.float32]
 
-_PREFIX = "graph-"
-_AT_ONCE = 2000
-# So much of a file may be without an index before a new one is made.
-_REST = 0.2
+_FILE_PREFIX = "graph-"
+_BATCH_ROWS = 2000
+# A new index is built when more than this share of the rows is not covered.
+_MAX_UNINDEXED_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
-    """An index of the first rows of a file, which is mapped like the file itself."""
+class AnnIndex:
+    """An index of the first `covered_rows` rows of a vector file, memory-mapped like the file."""
 
-    covered: int
+    covered_rows: int
     _index: "Index"
 
     @classmethod
-    def newest(cls, place: Path, dimension: int, known: "Graph | None") -> "Graph | None":
-        """Return the index that covers most; `known` if there is no newer one."""
-        covered = max((_covered(path) for path in place.glob(f"{_PREFIX}*")), default=0)
+    def open_latest(
+        cls, directory: Path, dimension: int, current: "AnnIndex | None"
+    ) -> "AnnIndex | None":
+        """Return the index that covers the most rows; `current` if there is no newer one."""
+        covered = max(
+            (_parse_covered_rows(path) for path in directory.glob(f"{_FILE_PREFIX}*")), default=0
+        )
         if not covered:
             return None
-        if known and known.covered >= covered:
-            return known
-        index = _empty(dimension)
+        if current and current.covered_rows >= covered:
+            return current
+        index = _create_index(dimension)
         if index is None:
             return None
         try:
-            index.view(str(place / f"{_PREFIX}{covered}"))
-        except (RuntimeError, OSError):  # a newer one has just taken its place
-            return known
+            index.view(str(directory / f"{_FILE_PREFIX}{covered}"))
+        except (RuntimeError, OSError):  # replaced by a newer one just now
+            return current
         return cls(covered, index)
 
     @classmethod
-    def made(cls, place: Path, rows: Halves, closing: threading.Event) -> None:
-        """Write an index of all rows, unless there is one of nearly all; it takes a while."""
-        before = [path for path in place.glob(f"{_PREFIX}*") if _covered(path)]
-        covered = max(map(_covered, before), default=0)
-        if len(rows) - covered <= _REST * len(rows):
+    def build(cls, directory: Path, rows: HalfArray, stop: threading.Event) -> None:
+        """Write an index of all rows, unless one covers nearly all; takes long for many rows."""
+        old = [path for path in directory.glob(f"{_FILE_PREFIX}*") if _parse_covered_rows(path)]
+        covered = max(map(_parse_covered_rows, old), default=0)
+        if len(rows) - covered <= _MAX_UNINDEXED_SHARE * len(rows):
             return
-        index = _empty(rows.shape[1])
+        index = _create_index(rows.shape[1])
         if index is None:
             return
-        for start in range(0, len(rows), _AT_ONCE):
-            some = rows[start : start + _AT_ONCE]
-            index.add(np.arange(start, start + len(some)), some, threads=1)
-            if closing.is_set():
+        for start in range(0, len(rows), _BATCH_ROWS):
+            batch = rows[start : start + _BATCH_ROWS]
+            index.add(np.arange(start, start + len(batch)), batch, threads=1)
+            if stop.is_set():
                 return
-        written = place / "making"
-        index.save(str(written))
-        written.rename(place / f"{_PREFIX}{len(rows)}")
-        for path in before:
+        unfinished = directory / "making"
+        index.save(str(unfinished))
+        unfinished.rename(directory / f"{_FILE_PREFIX}{len(rows)}")
+        for path in old:
             path.unlink(missing_ok=True)
 
-    def nearest(self, rows: Halves, wanted: Floats, count: int) -> tuple[Floats, Any]:
-        """Return the scores and numbers of the nearest rows, those behind the index included."""
-        found = self._index.search(wanted, count)
-        # Another process may have added rows since ours were mapped.
-        near = found.keys.astype(np.int64)
-        near = near[near < len(rows)]
-        numbers = np.concatenate([near, np.arange(self.covered, len(rows))])
-        scores = rows[numbers].astype("<f4") @ wanted
+    def search(self, rows: HalfArray, query: FloatArray, count: int) -> tuple[FloatArray, Any]:
+        """Return the scores and numbers of the nearest rows, including rows not in the index."""
+        matches = self._index.search(query, count)
+        # The index may be newer than the mapped rows: another process may have added rows.
+        indexed = matches.keys.astype(np.int64)
+        indexed = indexed[indexed < len(rows)]
+        numbers = np.concatenate([indexed, np.arange(self.covered_rows, len(rows))])
+        scores = rows[numbers].astype("<f4") @ query
         order = np.argsort(-scores, kind="stable")[:count]
         return scores[order], numbers[order]
 
 
-def _covered(path: Path) -> int:
-    number = path.name.removeprefix(_PREFIX)
+def _parse_covered_rows(path: Path) -> int:
+    number = path.name.removeprefix(_FILE_PREFIX)
     return int(number) if number.isdecimal() else 0
 
 
-def _empty(dimension: int) -> "Index | None":
-    # usearch lets every library that is loaded after it see the symbols of its own, and of those
-    # onnxruntime, which makes vectors, does not survive that. So it comes first.
+def _create_index(dimension: int) -> "Index | None":
+    # usearch exposes its symbols to every library loaded after it, and onnxruntime, which computes
+    # embeddings, crashes with them. So onnxruntime is loaded first.
     with contextlib.suppress(ImportError):
-        keep_quiet()
+        disable_vendor_telemetry()
         importlib.import_module("onnxruntime")
     try:
         from usearch.index import Index
     except ImportError:
-        return None  # comparing all of them is slower, and finds the same
+        return None  # optional: an exact scan is slower, but finds the same
     return Index(ndim=dimension, metric="ip", dtype="f16")

@@ -1,4 +1,4 @@
-"""Looking at a SQLite file without changing it."""
+"""Inspection of a SQLite file, and a trial run of its migrations, without changing it."""
 
 import sqlite3
 import tempfile
@@ -7,25 +7,24 @@ from contextlib import closing
 from pathlib import Path
 
 from junto.domain.errors import InputOutputError, SecurityError
-from junto.storage.migrations import migrations, missing
-from junto.storage.sights import Sight
-from junto.storage.sqlite.database import Database
-from junto.storage.sqlite.glancing import seen
+from junto.storage.migrations import DatabaseInfo, find_pending_migrations, load_migrations
+from junto.storage.sqlite.database import SqliteDatabase, load_applied_migrations
+from junto.storage.sqlite.readonly import open_readonly
 
-_BUSY_SECONDS = 2.0
-# So many steps of SQLite's machine lie between two looks at the clock.
-_STEPS = 100_000
+_BUSY_TIMEOUT_SECONDS = 2.0
+# Virtual machine instructions between two checks of the time limit.
+_PROGRESS_STEPS = 100_000
 
 
-def look(path: Path, seconds: float) -> Sight | None:
-    """Return how the file at `path` is, or None if there is none.
+def inspect_database(path: Path, max_seconds: float) -> DatabaseInfo | None:
+    """Return the state of the file at `path`, or None if it does not exist.
 
-    Looking through all of a large file takes long; after so many seconds that is left.
+    The integrity check of a large file takes long; it stops after `max_seconds`.
 
     Raises:
-        SecurityError: it is not this user's to read and to write.
-        InputOutputError: it cannot be read, is damaged, or is no database of ours.
-        ConfigurationError: it was made by a newer Junto.
+        SecurityError: the user may not read and write the file.
+        InputOutputError: the file cannot be read, is damaged, or is not a Junto database.
+        ConfigurationError: the file was upgraded by a newer Junto.
     """
     try:
         path.open("r+b").close()
@@ -34,62 +33,63 @@ def look(path: Path, seconds: float) -> Sight | None:
     except PermissionError:
         raise SecurityError(f"{path} is not yours to read and to write.") from None
     try:
-        with closing(seen(path, _BUSY_SECONDS)) as connection:
-            done = _done(connection, path)
-            pending = missing(migrations(__package__), done)
-            return Sight(
+        with closing(open_readonly(path, _BUSY_TIMEOUT_SECONDS)) as connection:
+            applied = _inspect_migrations(connection, path)
+            pending = find_pending_migrations(load_migrations(__package__), applied)
+            return DatabaseInfo(
                 server=f"SQLite {sqlite3.sqlite_version}",
-                latest=max(done, default=None),
-                pending=tuple(migration.name for migration in pending),
-                size=path.stat().st_size,
-                whole=_is_whole(connection, path, seconds),
+                latest_migration=max(applied, default=None),
+                pending_migrations=tuple(migration.name for migration in pending),
+                size_bytes=path.stat().st_size,
+                is_fully_checked=_check_integrity(connection, path, max_seconds),
             )
     except (sqlite3.Error, OSError) as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-        # SQLite makes files beside it, also to read.
+        # SQLite creates files beside the database, even to read it.
         if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise SecurityError(f"The folder of {path} is not yours to write.") from None
         raise InputOutputError(f"{path} cannot be read: {error}.") from error
 
 
-async def rehearse(path: Path | None) -> None:
-    """Bring a copy of the file at `path`, or a new one, up to date, and throw it away.
+async def rehearse_migrations(path: Path | None) -> None:
+    """Migrate a temporary copy of the file at `path`, or a new file, and delete it.
 
     Raises:
-        JuntoError: that does not work.
+        JuntoError: the migration failed.
     """
     with tempfile.TemporaryDirectory(prefix="junto-") as folder:
         copy = Path(folder) / "junto.db"
         if path:
             with (
-                closing(seen(path, _BUSY_SECONDS)) as source,
+                closing(open_readonly(path, _BUSY_TIMEOUT_SECONDS)) as source,
                 closing(sqlite3.connect(copy)) as target,
             ):
                 source.backup(target)
-        async with Database.opened(copy):
+        async with SqliteDatabase.open(copy):
             pass
 
 
-def _done(connection: sqlite3.Connection, path: Path) -> list[str]:
+def _inspect_migrations(connection: sqlite3.Connection, path: Path) -> dict[str, str]:
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
     if "migrations" in tables:
-        return [row[0] for row in connection.execute("SELECT name FROM migrations")]
+        return load_applied_migrations(connection)
     if tables:
         raise InputOutputError(f"{path} is another program's database.")
-    return []
+    return {}
 
 
-def _is_whole(connection: sqlite3.Connection, path: Path, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+def _check_integrity(connection: sqlite3.Connection, path: Path, max_seconds: float) -> bool:
+    """Return whether the whole file was checked within `max_seconds`."""
+    deadline = time.monotonic() + max_seconds
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _PROGRESS_STEPS)
     try:
-        [first] = connection.execute("PRAGMA quick_check(1)").fetchone()
+        [result] = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
             raise
         return False
     finally:
         connection.set_progress_handler(None, 0)
-    if first != "ok":
-        raise InputOutputError(f"{path} is damaged: {' '.join(first.split())}.")
+    if result != "ok":
+        raise InputOutputError(f"{path} is damaged: {' '.join(result.split())}.")
     return True

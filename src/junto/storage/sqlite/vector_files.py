@@ -1,15 +1,16 @@
-"""Vectors in SQLite: the truth is in the database, and what is searched are files made from it.
+"""Vector files for search, derived from the vectors in a SQLite database.
 
-Beside the database lies a folder for each model, named by a token that only this database knows:
+The database is authoritative. Beside it is a directory per embedding model, named by a random token
+from the database:
 
-    lock, making    held by whoever adds rows, and by whoever makes an index
+    lock, making    lock files, held while appending rows and while building an index
     current         the name of the generation in use
-    N/rows          the vectors, one after the other, as numbers of two bytes
-    N/keys          for each the key of the vector and that of its passage, written after the rows
-    N/graph-ROWS    an index of the first so many rows, for where there are very many
+    N/rows          the vectors as consecutive float16 components
+    N/keys          the keys of each vector and its passage, written after the rows
+    N/graph-ROWS    an index of the first ROWS rows, if there are very many
 
-Files only grow, and every process maps them, so that a vector is in memory once. What is deleted in
-the database stays in the files, is not found there any more, and goes with the next generation.
+Files only grow, and all processes map them, so that a vector is in memory once. Rows deleted in the
+database stay in the files, are filtered out of results, and are dropped by the next generation.
 """
 
 import contextlib
@@ -25,165 +26,173 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from junto.domain.documents import Model
-from junto.security.folders import private_folder
-from junto.security.locks import alone_in_thread
-from junto.storage.sqlite.graphs import Graph
+from junto.domain.documents import EmbeddingModel
+from junto.security.file_locks import hold_lock_blocking
+from junto.security.private_dirs import ensure_private_dir
+from junto.storage.sqlite.ann_index import AnnIndex, FloatArray, HalfArray
 
-Halves = NDArray[np.float16]
-Floats = NDArray[np.float32]
-
-_PAIR, _NUMBER = 16, 2
-_AT_ONCE = 4096
-_NEAREST = 400
-# A new generation is written when so much of the files is of no use any more.
-_STALE, _FEW = 0.3, 1000
-_NEW = "SELECT key, passage, vector FROM vectors WHERE embedder = ? AND key > ? ORDER BY key"
+_KEY_PAIR_BYTES, _COMPONENT_BYTES = 16, 2
+_BATCH_ROWS = 4096
+_MAX_NEAREST = 400
+# A new generation is written when more rows than this are stale.
+_MAX_STALE_SHARE, _MIN_STALE_ROWS = 0.3, 1000
+_SELECT_NEW_VECTORS = (
+    "SELECT key, passage, vector FROM vectors WHERE embedder = ? AND key > ? ORDER BY key"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Mapped:
-    """A generation's files as they were when somebody looked."""
+class _MappedVectors:
+    """The memory-mapped files of a generation, as they were when mapped."""
 
-    place: Path
-    rows: Halves
+    directory: Path
+    rows: HalfArray
     keys: NDArray[np.int64]
 
     @property
-    def last(self) -> int:
+    def last_key(self) -> int:
         return int(self.keys[-1, 0]) if len(self.keys) else 0
 
 
 @dataclass(eq=False, slots=True)
 class VectorFiles:
-    """The files of one database, as this process uses them."""
+    """The vector files of one database, as this process has mapped them."""
 
-    folder: Path
-    exact_up_to: int
-    _mapped: dict[str, _Mapped] = field(default_factory=dict, init=False)
-    _graphs: dict[Path, Graph] = field(default_factory=dict, init=False)
-    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _closing: threading.Event = field(default_factory=threading.Event, init=False)
+    directory: Path
+    max_exact_rows: int
+    _mappings: dict[str, _MappedVectors] = field(default_factory=dict, init=False)
+    _indexes: dict[Path, AnnIndex] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _stop: threading.Event = field(default_factory=threading.Event, init=False)
 
-    def nearest(
-        self, db: sqlite3.Connection, model: Model, vector: bytes
+    def iter_nearest(
+        self, db: sqlite3.Connection, model: EmbeddingModel, vector: bytes
     ) -> Iterator[tuple[int, float]]:
-        """Yield passages and their cosines, the nearest first; some may be gone."""
-        found = embedder(db, model)
-        if found is None:
+        """Yield passage keys and cosines, nearest first; some passages may be deleted already."""
+        embedder = find_embedder(db, model)
+        if embedder is None:
             return
-        mapped = self._current(db, found)
-        wanted = np.frombuffer(vector, "<f4")
+        mapped = self._load_current(db, embedder)
+        query = np.frombuffer(vector, "<f4")
         seen: set[int] = set()
-        if graph := self._graph(mapped):
-            scores, numbers = graph.nearest(mapped.rows, wanted, _NEAREST)
+        if index := self._open_index(mapped):
+            scores, numbers = index.search(mapped.rows, query, _MAX_NEAREST)
             for score, number in zip(scores, numbers, strict=True):
                 key = int(mapped.keys[number, 1])
                 seen.add(key)
                 yield key, float(score)
-        # The rest, or all of it: somebody may see so little of this that none of it was near.
-        scores = products(mapped.rows, wanted)
-        for number in _best_first(scores):
+        # Then all other rows: the caller may have access to none of the nearest passages.
+        scores = compute_dot_products(mapped.rows, query)
+        for number in _iter_best_first(scores):
             key = int(mapped.keys[number, 1])
             if key not in seen:
                 yield key, float(scores[number])
 
-    def settle(self, db: sqlite3.Connection, model: Model) -> None:
-        """Write a new generation if much is gone, and an index if there is very much."""
-        self._sweep(db)
-        found = embedder(db, model)
-        if found is None:
+    def optimize(self, db: sqlite3.Connection, model: EmbeddingModel) -> None:
+        """Write a new generation if many rows are stale, and an index if there are very many."""
+        self._delete_unused(db)
+        embedder = find_embedder(db, model)
+        if embedder is None:
             return
-        mapped = self._current(db, found)
-        count = "SELECT count(*) FROM vectors WHERE embedder = ?"
-        alive = int(db.execute(count, (found["key"],)).fetchone()[0])
-        if len(mapped.keys) - alive > max(_FEW, _STALE * len(mapped.keys)):
-            mapped = self._renewed(db, found)
-        if len(mapped.rows) > self.exact_up_to:
-            # Under a lock of its own: it takes long, and others want to add rows meanwhile.
-            with alone_in_thread(mapped.place.parent / "making"):
-                Graph.made(mapped.place, mapped.rows, self._closing)
+        mapped = self._load_current(db, embedder)
+        sql = "SELECT count(*) FROM vectors WHERE embedder = ?"
+        live_rows = int(db.execute(sql, (embedder["key"],)).fetchone()[0])
+        stale_rows = len(mapped.keys) - live_rows
+        if stale_rows > max(_MIN_STALE_ROWS, _MAX_STALE_SHARE * len(mapped.keys)):
+            mapped = self._rebuild(db, embedder)
+        if len(mapped.rows) > self.max_exact_rows:
+            # A separate lock: building takes long, and other processes append rows meanwhile.
+            with hold_lock_blocking(mapped.directory.parent / "making"):
+                AnnIndex.build(mapped.directory, mapped.rows, self._stop)
 
-    def _sweep(self, db: sqlite3.Connection) -> None:
-        """Remove the files of models that are not used any more."""
+    def _delete_unused(self, db: sqlite3.Connection) -> None:
+        """Delete the files of models that are no longer in the database."""
         used = {row["token"] for row in db.execute("SELECT token FROM embedders")}
-        for path in self.folder.glob("*") if self.folder.is_dir() else ():
+        for path in self.directory.glob("*") if self.directory.is_dir() else ():
             if path.name not in used:
                 shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
-        """Stop what takes long."""
-        self._closing.set()
+        """Stop a running index build."""
+        self._stop.set()
 
-    def _current(self, db: sqlite3.Connection, found: sqlite3.Row) -> _Mapped:
-        """Return the files with everything in them that the database has now."""
-        latest = "SELECT max(key) FROM vectors WHERE embedder = ?"
-        last = int(db.execute(latest, (found["key"],)).fetchone()[0] or 0)
-        with self._one_at_a_time:
-            mapped = self._mapped.get(found["token"])
-            if mapped and mapped.last >= last and mapped.place.exists():
+    def _load_current(self, db: sqlite3.Connection, embedder: sqlite3.Row) -> _MappedVectors:
+        """Return the mapped files, with all vectors that are in the database now."""
+        sql = "SELECT max(key) FROM vectors WHERE embedder = ?"
+        last_key = int(db.execute(sql, (embedder["key"],)).fetchone()[0] or 0)
+        with self._lock:
+            mapped = self._mappings.get(embedder["token"])
+            if mapped and mapped.last_key >= last_key and mapped.directory.exists():
                 return mapped
-            home = private_folder(private_folder(self.folder) / found["token"])
-            with alone_in_thread(home / "lock"):
-                place = _generation(home, db, found)
-                _catch_up(db, found, place)
-                _name(home, place)
-                mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
+            model_dir = ensure_private_dir(ensure_private_dir(self.directory) / embedder["token"])
+            with hold_lock_blocking(model_dir / "lock"):
+                generation = _find_generation(model_dir, db, embedder)
+                _append_missing(db, embedder, generation)
+                _set_current(model_dir, generation)
+                mapped = self._mappings[embedder["token"]] = _map_files(
+                    generation, embedder["dimension"]
+                )
             return mapped
 
-    def _renewed(self, db: sqlite3.Connection, found: sqlite3.Row) -> _Mapped:
-        with self._one_at_a_time:
-            home = self.folder / found["token"]
-            with alone_in_thread(home / "lock"):
-                place = _begun(home)
-                _catch_up(db, found, place)
-                _name(home, place)
-                _forget_others(home, place)
-                mapped = self._mapped[found["token"]] = _map(place, found["dimension"])
-            self._graphs.clear()
+    def _rebuild(self, db: sqlite3.Connection, embedder: sqlite3.Row) -> _MappedVectors:
+        with self._lock:
+            model_dir = self.directory / embedder["token"]
+            with hold_lock_blocking(model_dir / "lock"):
+                generation = _create_generation(model_dir)
+                _append_missing(db, embedder, generation)
+                _set_current(model_dir, generation)
+                _delete_other_generations(model_dir, generation)
+                mapped = self._mappings[embedder["token"]] = _map_files(
+                    generation, embedder["dimension"]
+                )
+            self._indexes.clear()
             return mapped
 
-    def _graph(self, mapped: _Mapped) -> Graph | None:
-        if len(mapped.rows) <= self.exact_up_to:
+    def _open_index(self, mapped: _MappedVectors) -> AnnIndex | None:
+        if len(mapped.rows) <= self.max_exact_rows:
             return None
-        with self._one_at_a_time:
-            known = self._graphs.get(mapped.place)
-            newest = Graph.newest(mapped.place, mapped.rows.shape[1], known)
-            if newest:
-                self._graphs[mapped.place] = newest
-            return newest
+        with self._lock:
+            current = self._indexes.get(mapped.directory)
+            latest = AnnIndex.open_latest(mapped.directory, mapped.rows.shape[1], current)
+            if latest:
+                self._indexes[mapped.directory] = latest
+            return latest
 
 
-def shortened(vector: bytes) -> bytes:
-    """Return a vector as the database keeps it: two bytes for each number tell enough."""
+def to_half_precision(vector: bytes) -> bytes:
+    """Return a vector as the database stores it: float16, which is precise enough for search."""
     return np.frombuffer(vector, "<f4").astype("<f2").tobytes()
 
 
-def embedder(db: sqlite3.Connection, model: Model) -> sqlite3.Row | None:
-    """Return the row of a model, if it has made any vectors."""
-    found: sqlite3.Row | None = db.execute(
+def find_embedder(db: sqlite3.Connection, model: EmbeddingModel) -> sqlite3.Row | None:
+    """Return the row of a model, or None if it has no vectors."""
+    row: sqlite3.Row | None = db.execute(
         "SELECT * FROM embedders WHERE name = ? AND dimension = ?", (model.name, model.dimension)
     ).fetchone()
-    return found
+    return row
 
 
-def products(rows: Halves, wanted: Floats) -> Floats:
-    """Return the product of each row with a vector."""
+def compute_dot_products(rows: HalfArray, query: FloatArray) -> FloatArray:
+    """Return the dot product of each row with a vector."""
     try:
         from numkong import cdist
-    except ImportError:  # slower, and the same
-        blocks = range(0, len(rows), _AT_ONCE)
-        parts = [rows[start : start + _AT_ONCE].astype("<f4") @ wanted for start in blocks]
+    except ImportError:  # NumPy gives the same result, slower
+        starts = range(0, len(rows), _BATCH_ROWS)
+        parts = [rows[start : start + _BATCH_ROWS].astype("<f4") @ query for start in starts]
         return np.concatenate([np.zeros(0, "<f4"), *parts])
     if not len(rows):
         return np.zeros(0, "<f4")
-    made: Floats = np.asarray(cdist(wanted.astype("<f2").reshape(1, -1), rows, metric="dot"))[0]
-    return made
+    query_row = query.astype("<f2").reshape(1, -1)
+    products: FloatArray = np.asarray(cdist(query_row, rows, metric="dot"))[0]
+    return products
 
 
-def _best_first(scores: Floats) -> Iterator[int]:
-    """Yield the numbers of rows in the order of their scores; most want only the first few."""
-    count = min(_NEAREST, len(scores))
+def _iter_best_first(scores: FloatArray) -> Iterator[int]:
+    """Yield row numbers by descending score.
+
+    Only the best are sorted at first, because most callers stop after a few.
+    """
+    count = min(_MAX_NEAREST, len(scores))
     if not count:
         return
     split = len(scores) - count
@@ -194,87 +203,94 @@ def _best_first(scores: Floats) -> Iterator[int]:
     yield from (int(number) for number in rest[np.argsort(-scores[rest], kind="stable")])
 
 
-def _generation(home: Path, db: sqlite3.Connection, found: sqlite3.Row) -> Path:
-    """Return the folder in use, or a new one if there is none of use; under the lock."""
+def _find_generation(model_dir: Path, db: sqlite3.Connection, embedder: sqlite3.Row) -> Path:
+    """Return the current generation, or a new one if it is not usable. Requires the lock."""
     with contextlib.suppress(FileNotFoundError):
-        place = home / (home / "current").read_text()
-        if place.name.isdecimal() and place.parent == home and _is_sound(place, db, found):
-            return place
-    return _begun(home)
+        directory = model_dir / (model_dir / "current").read_text()
+        if (
+            directory.name.isdecimal()
+            and directory.parent == model_dir
+            and _is_valid_generation(directory, db, embedder)
+        ):
+            return directory
+    return _create_generation(model_dir)
 
 
-def _begun(home: Path) -> Path:
-    """Return a new folder; an older one stays until nobody has its files open."""
-    numbers = [int(path.name) for path in home.iterdir() if path.name.isdecimal()]
-    place = home / str(max(numbers, default=0) + 1)
-    place.mkdir(mode=0o700)
-    return place
+def _create_generation(model_dir: Path) -> Path:
+    """Return the directory of a new generation; older ones stay, because they may be mapped."""
+    numbers = [int(path.name) for path in model_dir.iterdir() if path.name.isdecimal()]
+    directory = model_dir / str(max(numbers, default=0) + 1)
+    directory.mkdir(mode=0o700)
+    return directory
 
 
-def _is_sound(place: Path, db: sqlite3.Connection, found: sqlite3.Row) -> bool:
-    """Tell whether files are whole, and of this database as it is now, not of a later state."""
-    width = found["dimension"] * _NUMBER
+def _is_valid_generation(directory: Path, db: sqlite3.Connection, embedder: sqlite3.Row) -> bool:
+    """Return whether files are complete and match the database.
+
+    They do not match if the database was restored to an older state.
+    """
+    row_bytes = embedder["dimension"] * _COMPONENT_BYTES
     try:
-        with (place / "rows").open("rb") as rows, (place / "keys").open("rb") as keys:
-            number = keys.seek(0, os.SEEK_END) // _PAIR
-            if not number:
+        with (directory / "rows").open("rb") as rows, (directory / "keys").open("rb") as keys:
+            row_count = keys.seek(0, os.SEEK_END) // _KEY_PAIR_BYTES
+            if not row_count:
                 return True
-            if rows.seek(0, os.SEEK_END) < number * width:
+            if rows.seek(0, os.SEEK_END) < row_count * row_bytes:
                 return False
-            keys.seek((number - 1) * _PAIR)
-            rows.seek((number - 1) * width)
-            key, passage = np.frombuffer(keys.read(_PAIR), "<i8")
-            last = rows.read(width)
+            keys.seek((row_count - 1) * _KEY_PAIR_BYTES)
+            rows.seek((row_count - 1) * row_bytes)
+            key, passage = np.frombuffer(keys.read(_KEY_PAIR_BYTES), "<i8")
+            last_vector = rows.read(row_bytes)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False
     row = db.execute("SELECT * FROM vectors WHERE key = ?", (int(key),)).fetchone()
     if row:
-        return bool(row["passage"] == passage and row["vector"] == last)
-    highest = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
-    return bool(highest and highest["seq"] >= key)
+        return bool(row["passage"] == passage and row["vector"] == last_vector)
+    sequence = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").fetchone()
+    return bool(sequence and sequence["seq"] >= key)
 
 
-def _name(home: Path, place: Path) -> None:
-    written = home / "next"
-    written.write_text(place.name)
-    written.rename(home / "current")
+def _set_current(model_dir: Path, directory: Path) -> None:
+    unfinished = model_dir / "next"
+    unfinished.write_text(directory.name)
+    unfinished.rename(model_dir / "current")
 
 
-def _forget_others(home: Path, place: Path) -> None:
-    """Remove older generations; whoever has them mapped has them until they look again."""
-    for path in home.iterdir():
-        if path.is_dir() and path != place:
+def _delete_other_generations(model_dir: Path, directory: Path) -> None:
+    """Delete other generations; processes that have them mapped can still read them."""
+    for path in model_dir.iterdir():
+        if path.is_dir() and path != directory:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _catch_up(db: sqlite3.Connection, found: sqlite3.Row, place: Path) -> None:
-    """Add what the database has and the files have not; under the lock."""
-    dimension = found["dimension"]
-    with (place / "rows").open("ab") as rows, (place / "keys").open("a+b") as keys:
-        number, width = keys.tell() // _PAIR, dimension * _NUMBER
-        # Whoever was killed on the way has left the end of one or the other.
-        keys.truncate(number * _PAIR)
-        rows.truncate(number * width)
-        keys.seek(max(0, number * _PAIR - _PAIR))
-        last = int.from_bytes(keys.read(8), "little") if number else 0
+def _append_missing(db: sqlite3.Connection, embedder: sqlite3.Row, directory: Path) -> None:
+    """Append the vectors that the database has and the files do not. Requires the lock."""
+    row_bytes = embedder["dimension"] * _COMPONENT_BYTES
+    with (directory / "rows").open("ab") as rows, (directory / "keys").open("a+b") as keys:
+        row_count = keys.tell() // _KEY_PAIR_BYTES
+        # A process that was killed while appending may have left an incomplete end.
+        keys.truncate(row_count * _KEY_PAIR_BYTES)
+        rows.truncate(row_count * row_bytes)
+        keys.seek(max(0, row_count * _KEY_PAIR_BYTES - _KEY_PAIR_BYTES))
+        last_key = int.from_bytes(keys.read(8), "little") if row_count else 0
         keys.seek(0, os.SEEK_END)
-        new = db.execute(_NEW, (found["key"], last))
-        while some := new.fetchmany(_AT_ONCE):
-            rows.write(b"".join(row["vector"] for row in some))
+        cursor = db.execute(_SELECT_NEW_VECTORS, (embedder["key"], last_key))
+        while batch := cursor.fetchmany(_BATCH_ROWS):
+            rows.write(b"".join(row["vector"] for row in batch))
             rows.flush()
             os.fsync(rows.fileno())
-            pairs: list[Any] = [(row["key"], row["passage"]) for row in some]
+            pairs: list[Any] = [(row["key"], row["passage"]) for row in batch]
             keys.write(np.array(pairs, "<i8").tobytes())
             keys.flush()
             os.fsync(keys.fileno())
 
 
-def _map(place: Path, dimension: int) -> _Mapped:
-    number = (place / "keys").stat().st_size // _PAIR
-    if not number:
-        return _Mapped(place, np.zeros((0, dimension), "<f2"), np.zeros((0, 2), "<i8"))
-    return _Mapped(
-        place,
-        np.memmap(place / "rows", "<f2", "r", shape=(number, dimension)),
-        np.memmap(place / "keys", "<i8", "r", shape=(number, 2)),
+def _map_files(directory: Path, dimension: int) -> _MappedVectors:
+    row_count = (directory / "keys").stat().st_size // _KEY_PAIR_BYTES
+    if not row_count:
+        return _MappedVectors(directory, np.zeros((0, dimension), "<f2"), np.zeros((0, 2), "<i8"))
+    return _MappedVectors(
+        directory,
+        np.memmap(directory / "rows", "<f2", "r", shape=(row_count, dimension)),
+        np.memmap(directory / "keys", "<i8", "r", shape=(row_count, 2)),
     )

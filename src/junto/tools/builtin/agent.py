@@ -1,37 +1,50 @@
-"""The tool `claude_code_query`: work done by Claude Code."""
+"""The tool `claude_code_query`, which runs Claude Code."""
 
 import asyncio
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
-from junto.agent.course import shortened
-from junto.agent.options import Policy
-from junto.agent.run import Content, Order, Permission
-from junto.agent.service import Agent
+from junto.agent.run import AgentRequest, ContentBlocks, Permission
+from junto.agent.run_state import redact_and_truncate
 from junto.domain.errors import InvalidInputError, JuntoError
-from junto.domain.messages import Document, Image, Message, Text
-from junto.jobs.running import Running
-from junto.settings.choices import AgentOption, PermissionMode
-from junto.tools.asking import can_choose, chosen
-from junto.tools.parts import Files, Parts, message_of
-from junto.tools.tool import Arguments, Call, Group, Hints, LongArguments, Result, Tool
+from junto.domain.messages import DocumentPart, ImagePart, Message, TextPart
+from junto.jobs.handle import JobHandle
+from junto.settings.enums import AgentOption, PermissionMode, ToolAccess
+from junto.tools.base import Arguments, LongRunningArguments, Result
+from junto.tools.client_requests import can_elicit, elicit_permission
+from junto.tools.content_parts import FileReader, Parts, build_message
+from junto.tools.services import ToolServices
+from junto.tools.tool import CallContext, Group, Hints, Tool
+
+if TYPE_CHECKING:
+    from junto.agent.options import RunPolicy
+    from junto.agent.service import AgentService
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-_LONGEST_PROMPT = 1_000_000
-_MOST_MESSAGES = 100_000
-# Somebody who does not answer must not keep others from their turn.
-_ANSWER_SECONDS = 120.0
-# What is left of each text where a whole message has no room.
-_SHORT = 500
+_MAX_PROMPT_CHARS = 1_000_000
+_MAX_MESSAGES = 100_000
+# A user who does not answer must not block other runs.
+_PERMISSION_TIMEOUT_SECONDS = 120.0
+# Maximum length of each text in a message that does not fit into the reply unshortened.
+_MAX_SHORTENED_CHARS = 500
 _QUOTES = "\"'` \t\r\n"
+
+
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    if agent := services.build_agent():
+        max_reply_bytes = services.settings.jobs.reply_bytes
+        yield build_claude_code_query_tool(
+            agent.service, agent.policy, services.attachments, max_reply_bytes
+        )
 
 
 class AgentOptions(Arguments):
@@ -40,27 +53,27 @@ class AgentOptions(Arguments):
     cwd: str | None = None
     max_turns: int | None = Field(None, ge=1)
     model: str | None = None
-    append_system_prompt: str | None = Field(None, max_length=_LONGEST_PROMPT)
+    append_system_prompt: str | None = Field(None, max_length=_MAX_PROMPT_CHARS)
     permission_mode: PermissionMode | None = None
     allowed_tools: list[str] | None = Field(None, description="As Bash(git *).")
     disallowed_tools: list[str] | None = None
-    max_messages: int | None = Field(None, ge=0, le=_MOST_MESSAGES)
+    max_messages: int | None = Field(None, ge=0, le=_MAX_MESSAGES)
     include_system_messages: bool | None = None
     timeout_ms: float | None = Field(None, gt=0, allow_inf_nan=False)
     max_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
     fork: bool = Field(default=False, description="Branch off from sessionId.")
 
 
-class ClaudeCodeQuery(LongArguments):
+class ClaudeCodeQueryArguments(LongRunningArguments):
     """Arguments of `claude_code_query`."""
 
-    prompt: str = Field(max_length=_LONGEST_PROMPT)
+    prompt: str = Field(max_length=_MAX_PROMPT_CHARS)
     parts: Parts | None = Field(None, description="As for `chat`.")
     session_id: str | None = Field(None, max_length=100, description="Go on with this session.")
     options: AgentOptions | None = None
 
 
-class AgentAnswer(Result):
+class ClaudeCodeQueryResult(Result):
     """Result of `claude_code_query`."""
 
     session_id: str
@@ -73,35 +86,37 @@ class AgentAnswer(Result):
 
     @override
     def text(self) -> str:
-        """Return what the agent said at the end, then what it took."""
-        return "\n\n".join(filter(None, [self.result["summary"], *_remarks(self), _line(self)]))
-
-
-def claude_code_query(
-    agent: Agent, policy: Policy, files: Files, most_bytes: int
-) -> Tool[ClaudeCodeQuery]:
-    """Return the tool that hands work to Claude Code."""
-
-    async def run(arguments: ClaudeCodeQuery, call: Call) -> AgentAnswer:
-        message = await message_of(arguments.prompt, arguments.parts, files)
-        wanted = arguments.options or AgentOptions()
-        options = policy.options(_wishes(wanted))
-        order = Order(
-            owner=call.caller,
-            content=_content(message),
-            session=_session(arguments.session_id),
-            fork=wanted.fork,
-            moves=wanted.cwd is not None,
+        """Return the final summary, remarks, and a line with session, turns, time and cost."""
+        return "\n\n".join(
+            filter(None, [self.result["summary"], *_format_remarks(self), _format_summary(self)])
         )
-        if order.fork and not order.session:
+
+
+def build_claude_code_query_tool(
+    agent: "AgentService", policy: "RunPolicy", files: FileReader, max_reply_bytes: int
+) -> Tool[ClaudeCodeQueryArguments]:
+    """Build the `claude_code_query` tool."""
+
+    async def run(arguments: ClaudeCodeQueryArguments, call: CallContext) -> ClaudeCodeQueryResult:
+        message = await build_message(arguments.prompt, arguments.parts, files)
+        requested = arguments.options or AgentOptions()
+        options = policy.resolve_options(_collect_overrides(requested))
+        request = AgentRequest(
+            owner=call.caller,
+            content=_build_content(message),
+            session_id=_parse_session_id(arguments.session_id),
+            fork=requested.fork,
+            overrides_cwd=requested.cwd is not None,
+        )
+        if request.fork and not request.session_id:
             raise InvalidInputError("fork: there must be a sessionId to branch off from.")
         try:
-            bundle = await agent.run(order, options, _Voice(call, most_bytes))
+            result = await agent.run(request, options, _JobRunListener(call, max_reply_bytes))
         except JuntoError as error:
-            if "messages" in error.facts:
-                error.facts = fitted(error.facts, most_bytes)
+            if "messages" in error.details:
+                error.details = _truncate_messages(error.details, max_reply_bytes)
             raise
-        return _answer(bundle.facts(), most_bytes)
+        return _build_result(result.to_dict(), max_reply_bytes)
 
     return Tool(
         name="claude_code_query",
@@ -111,104 +126,112 @@ def claude_code_query(
             "`job` sends it messages."
         ),
         group=Group.AGENT,
-        arguments=ClaudeCodeQuery,
-        result=AgentAnswer,
+        arguments=ClaudeCodeQueryArguments,
+        result=ClaudeCodeQueryResult,
         run=run,
         hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
-        long=True,
+        access=ToolAccess.ALL,
+        is_long_running=True,
+        instructions="claude_code_query has Claude Code do work in a folder.",
+        for_models=False,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Voice:
-    """What a run says goes to its job; what it wants to know, to the client."""
+class _JobRunListener:
+    """Forwards the output of a run to its job, and its permission requests to the client."""
 
-    call: Call
-    most_bytes: int
+    call: CallContext
+    max_reply_bytes: int
 
     @property
-    def _job(self) -> Running:
-        return self.call.work
+    def _job(self) -> JobHandle:
+        return self.call.job_handle
 
-    def notes(self, note: str) -> None:
-        self._job.notes(note)
+    def on_status(self, status: str) -> None:
+        self._job.set_status(status)
 
-    def says(self, words: str) -> None:
-        self._job.says(words)
+    def on_text(self, text: str) -> None:
+        self._job.add_text(text)
 
-    def tells(self, facts: Mapping[str, Any]) -> None:
-        self._job.tells(facts)
+    def on_message(self, message: Mapping[str, Any]) -> None:
+        self._job.add_message(message)
 
-    def uses(self, usage: Mapping[str, Any]) -> None:
+    def on_usage(self, usage: Mapping[str, Any]) -> None:
         if usage:
-            self._job.uses(usage)
+            self._job.set_usage(usage)
 
-    def keeps(self, facts: Mapping[str, Any]) -> None:
-        self._job.keeps(_answer(facts, self.most_bytes).wire(failed=True))
+    def on_partial(self, result: Mapping[str, Any]) -> None:
+        self._job.set_partial_result(
+            _build_result(result, self.max_reply_bytes).to_wire(is_error=True)
+        )
 
-    async def permits(self, question: str) -> Permission:
-        if not can_choose(self.call):
-            return Permission.NOBODY
+    async def ask_permission(self, question: str) -> Permission:
+        if not can_elicit(self.call):
+            return Permission.UNAVAILABLE
         try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                return Permission(await chosen(self.call, question))
+            async with asyncio.timeout(_PERMISSION_TIMEOUT_SECONDS):
+                return Permission(await elicit_permission(self.call, question))
         except (MCPError, ValidationError, ValueError, TimeoutError):
             return Permission.DENIED
 
-    def listens(self, take: Callable[[str], None] | None) -> None:
-        self._job.listens(take)
+    def set_inbox(self, inbox: Callable[[str], None] | None) -> None:
+        self._job.set_inbox(inbox)
 
 
-def _wishes(options: AgentOptions) -> dict[AgentOption, Any]:
-    given = options.model_dump(by_alias=True, exclude_none=True, exclude={"fork"})
+def _collect_overrides(options: AgentOptions) -> dict[AgentOption, Any]:
+    values = options.model_dump(by_alias=True, exclude_none=True, exclude={"fork"})
     return {
         AgentOption(name): tuple(value) if isinstance(value, list) else value
-        for name, value in given.items()
+        for name, value in values.items()
     }
 
 
-def _session(given: str | None) -> str | None:
-    """Return the id of a session, however it was copied."""
-    id_ = (given or "").strip(_QUOTES).lower()
+def _parse_session_id(session_id: str | None) -> str | None:
+    """Return the normalized session id; quotes, whitespace and upper case are accepted."""
+    id_ = (session_id or "").strip(_QUOTES).lower()
     if id_ and not _UUID.fullmatch(id_):
         raise InvalidInputError("sessionId: this is no id of a session; it looks like a UUID.")
     return id_ or None
 
 
-def _content(message: Message) -> Content:
-    """Return what the user says as Claude Code takes it."""
-    content: Content = []
+def _build_content(message: Message) -> ContentBlocks:
+    """Return the user's message as content blocks of the Anthropic API."""
+    content: ContentBlocks = []
     for part in message.parts:
         match part:
-            case Text(text):
+            case TextPart(text):
                 content.append({"type": "text", "text": text})
-            case Image(mime_type, data) | Document(mime_type, data):
-                kind = "image" if isinstance(part, Image) else "document"
+            case ImagePart(mime_type, data) | DocumentPart(mime_type, data):
+                kind = "image" if isinstance(part, ImagePart) else "document"
                 encoded = base64.b64encode(data).decode()
                 source = {"type": "base64", "media_type": mime_type, "data": encoded}
                 content.append({"type": kind, "source": source})
     return content
 
 
-def fitted(facts: Mapping[str, Any], most_bytes: int) -> dict[str, Any]:
-    """Return the facts of a run with as many of the last messages as there is room for."""
-    messages, room = [], most_bytes // 2
+def _truncate_messages(facts: Mapping[str, Any], max_bytes: int) -> dict[str, Any]:
+    """Return the fields of a run with as many of its last messages as fit.
+
+    The messages may take up half of `max_bytes`.
+    """
+    messages, bytes_left = [], max_bytes // 2
     for message in reversed(facts.get("messages", ())):
-        whole = len(json.dumps(message)) <= room
-        told = message if whole else shortened(message, str, _SHORT)
-        room -= len(json.dumps(told))
-        if room < 0:
+        fits = len(json.dumps(message)) <= bytes_left
+        shown = message if fits else redact_and_truncate(message, str, _MAX_SHORTENED_CHARS)
+        bytes_left -= len(json.dumps(shown))
+        if bytes_left < 0:
             break
-        messages.append(told)
-    cut = len(messages) < facts.get("messageCount", 0)
-    return {**facts, "messages": messages[::-1], "truncated": cut}
+        messages.append(shown)
+    truncated = len(messages) < facts.get("messageCount", 0)
+    return {**facts, "messages": messages[::-1], "truncated": truncated}
 
 
-def _answer(facts: Mapping[str, Any], most_bytes: int) -> AgentAnswer:
-    return AgentAnswer.model_validate(fitted(facts, most_bytes))
+def _build_result(facts: Mapping[str, Any], max_bytes: int) -> ClaudeCodeQueryResult:
+    return ClaudeCodeQueryResult.model_validate(_truncate_messages(facts, max_bytes))
 
 
-def _remarks(answer: AgentAnswer) -> list[str]:
+def _format_remarks(answer: ClaudeCodeQueryResult) -> list[str]:
     result, remarks = answer.result, []
     if denied := result.get("denied"):
         remarks.append(f"Not allowed, because nobody agreed: {'; '.join(denied)}.")
@@ -217,7 +240,7 @@ def _remarks(answer: AgentAnswer) -> list[str]:
     return remarks
 
 
-def _line(answer: AgentAnswer) -> str:
+def _format_summary(answer: ClaudeCodeQueryResult) -> str:
     usage = answer.usage or {}
     cost = f", ${usage['costUsd']:.4f}" if "costUsd" in usage else ""
     return (

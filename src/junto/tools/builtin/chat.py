@@ -1,40 +1,55 @@
-"""The tools `chat` and `query`: an answer within a conversation."""
+"""The tools `chat` and `query`, which ask a model within a conversation."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import Field
 from typing_extensions import override
 
 from junto.conversation.schemas import check_schema
-from junto.conversation.service import Asked, Conversations, Reply, Request
-from junto.conversation.tool_loop import Toolbox, made_calls
+from junto.conversation.service import ChatRequest, Conversations, Reply, RequestSent
+from junto.conversation.tool_loop import summarize_tool_calls
+from junto.domain.completions import (
+    Effort,
+    Event,
+    StatusEvent,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
 from junto.domain.errors import ModelError
-from junto.domain.questions import Effort, Event, StopReason
-from junto.tools.citing import sources
-from junto.tools.narration import Narrator
-from junto.tools.parts import Files, Parts, message_of
-from junto.tools.tool import Call, Group, Hints, LongArguments, Result, Tool
+from junto.domain.token_estimates import CHARACTERS_PER_TOKEN
+from junto.jobs.handle import JobHandle
+from junto.tools.base import LongRunningArguments, Result
+from junto.tools.citations import collect_sources
+from junto.tools.content_parts import FileReader, Parts, build_message
+from junto.tools.services import ToolboxFactory, ToolServices
+from junto.tools.tool import CallContext, Group, Hints, Tool
 
-# Gives the tools that a model may use on behalf of a caller.
-Boxes = Callable[[Call], Awaitable[Toolbox]]
-
-_ASKING = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
-_ID = r"^[\w\"'.:-]+$"
-_MOST_ID = 128
+_HINTS = Hints(read_only=False, destructive=False, idempotent=False, open_world=True)
+_ID_PATTERN = r"^[\w\"'.:-]+$"
+_MAX_ID_CHARS = 128
 
 
-class UsedTokens(Result):
-    """What an answer took; a cost that is not known is left out."""
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    parts = (services.conversations, services.attachments, services.build_toolbox)
+    yield build_chat_tool(*parts)
+    yield build_query_tool(*parts)
+
+
+class ChatUsage(Result):
+    """Token usage and cost of an answer; the cost is omitted if unknown."""
 
     input_tokens: int
     output_tokens: int
     cost_usd: float | None = None
 
     @classmethod
-    def of(cls, reply: Reply) -> "UsedTokens":
-        """Return what `reply` took."""
+    def from_reply(cls, reply: Reply) -> "ChatUsage":
+        """Return the usage of `reply`."""
         usage = reply.answer.usage
         return cls(
             input_tokens=usage.input_tokens,
@@ -42,20 +57,20 @@ class UsedTokens(Result):
             cost_usd=None if reply.cost is None else float(reply.cost),
         )
 
-    def line(self) -> str:
-        """Return it in a few words."""
+    def format_line(self) -> str:
+        """Return the usage as a short text."""
         cost = "" if self.cost_usd is None else f", ${self.cost_usd:.6f}"
         return f"{self.input_tokens} tokens in, {self.output_tokens} out{cost}"
 
 
-class Chat(LongArguments):
+class ChatArguments(LongRunningArguments):
     """Arguments of `chat`."""
 
     message: str
     conversation_id: str | None = Field(
         None,
-        pattern=_ID,
-        max_length=_MOST_ID,
+        pattern=_ID_PATTERN,
+        max_length=_MAX_ID_CHARS,
         description="Go on with this one.",
     )
     model_id: str | None = Field(None, description="Another one answers on a branch.")
@@ -70,7 +85,7 @@ class Chat(LongArguments):
     )
 
 
-class ChatAnswer(Result):
+class ChatResult(Result):
     """Result of `chat`."""
 
     conversation_id: str | None = None
@@ -78,7 +93,7 @@ class ChatAnswer(Result):
     model_id: str
     reasoning: str | None = None
     data: Any = None
-    usage: UsedTokens
+    usage: ChatUsage
     truncated: bool | None = None
     notice: str | None = None
     tool_calls: list[Any] | None = None
@@ -86,30 +101,32 @@ class ChatAnswer(Result):
     @override
     def text(self) -> str:
         """Return the answer, then one line of ids and usage."""
-        return _told(self.response, self.notice, self.conversation_id, self.model_id, self.usage)
+        return _format_answer(
+            self.response, self.notice, self.conversation_id, self.model_id, self.usage
+        )
 
 
-class Query(LongArguments):
+class QueryArguments(LongRunningArguments):
     """Arguments of `query`."""
 
     prompt: str
     session_id: str | None = Field(
         None,
-        pattern=_ID,
-        max_length=_MOST_ID,
+        pattern=_ID_PATTERN,
+        max_length=_MAX_ID_CHARS,
         description="Go on with this one.",
     )
     parts: Parts | None = Field(None, description="As for `chat`.")
     model_id: str | None = None
 
 
-class QueryAnswer(Result):
+class QueryResult(Result):
     """Result of `query`."""
 
     response: str
     session_id: str | None = None
     model_id: str
-    usage: UsedTokens
+    usage: ChatUsage
     sources: list[Any] | None = None
     tool_calls: list[Any] | None = None
     truncated: bool | None = None
@@ -118,26 +135,30 @@ class QueryAnswer(Result):
     @override
     def text(self) -> str:
         """Return the answer, its sources, then one line of ids and usage."""
-        cited = "\n".join(f"- {each['title']}: {each['url']}" for each in self.sources or ())
-        response = f"{self.response}\n\nSources:\n{cited}" if cited else self.response
-        return _told(response, self.notice, self.session_id, self.model_id, self.usage)
+        sources = "\n".join(f"- {each['title']}: {each['url']}" for each in self.sources or ())
+        response = f"{self.response}\n\nSources:\n{sources}" if sources else self.response
+        return _format_answer(response, self.notice, self.session_id, self.model_id, self.usage)
 
 
-def _told(response: str, notice: str | None, id_: str | None, model: str, usage: UsedTokens) -> str:
-    named = [f"conversation {id_}"] if id_ else []
-    last = " · ".join([*named, model, usage.line()])
-    return "\n\n".join(part for part in (response, notice, f"[{last}]") if part)
+def _format_answer(
+    response: str, notice: str | None, conversation_id: str | None, model_id: str, usage: ChatUsage
+) -> str:
+    ids = [f"conversation {conversation_id}"] if conversation_id else []
+    footer = " · ".join([*ids, model_id, usage.format_line()])
+    return "\n\n".join(part for part in (response, notice, f"[{footer}]") if part)
 
 
-def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Chat]:
-    """Return the tool that talks with a model."""
+def build_chat_tool(
+    conversations: Conversations, files: FileReader, build_toolbox: ToolboxFactory
+) -> Tool[ChatArguments]:
+    """Build the `chat` tool."""
 
-    async def run(arguments: Chat, call: Call) -> ChatAnswer:
+    async def run(arguments: ChatArguments, call: CallContext) -> ChatResult:
         if arguments.json_schema is not None:
             await check_schema(arguments.json_schema)
-        box = await toolbox(call) if arguments.tools else None
-        request = Request(
-            message=await message_of(arguments.message, arguments.parts, files),
+        toolbox = await build_toolbox(call) if arguments.tools else None
+        request = ChatRequest(
+            message=await build_message(arguments.message, arguments.parts, files),
             owner=call.caller,
             tool="chat",
             conversation_id=arguments.conversation_id,
@@ -147,19 +168,19 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
             temperature=arguments.temperature,
             reasoning=Effort.MEDIUM if arguments.reasoning else None,
             schema=arguments.json_schema,
-            toolbox=box,
+            toolbox=toolbox,
         )
-        reply = await replied(conversations.reply(request), call)
-        return ChatAnswer(
+        reply = await _forward_reply(conversations.reply(request), call)
+        return ChatResult(
             conversation_id=reply.conversation_id,
             response=reply.answer.message.text,
             model_id=reply.answer.model,
             reasoning=reply.answer.message.thinking or None if arguments.reasoning else None,
             data=reply.data,
-            usage=UsedTokens.of(reply),
-            truncated=_cut(reply),
+            usage=ChatUsage.from_reply(reply),
+            truncated=_is_truncated(reply),
             notice=reply.notice,
-            tool_calls=made_calls(reply.between, box) or None,
+            tool_calls=summarize_tool_calls(reply.tool_messages, toolbox) or None,
         )
 
     default = conversations.catalog.default or "none"
@@ -168,38 +189,43 @@ def chat(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Cha
         title="Chat with a model",
         description=f"Ask another model, in a conversation that is remembered. Default: {default}.",
         group=Group.MODELS,
-        arguments=Chat,
-        result=ChatAnswer,
+        arguments=ChatArguments,
+        result=ChatResult,
         run=run,
-        hints=_ASKING,
-        long=True,
+        hints=_HINTS,
+        is_long_running=True,
+        instructions="chat asks another model and remembers; pass conversationId to go on.",
+        for_models=False,
+        for_agent=True,
     )
 
 
-def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Query]:
-    """Return the tool that answers a question."""
+def build_query_tool(
+    conversations: Conversations, files: FileReader, build_toolbox: ToolboxFactory
+) -> Tool[QueryArguments]:
+    """Build the `query` tool."""
 
-    async def run(arguments: Query, call: Call) -> QueryAnswer:
-        box = await toolbox(call)
-        request = Request(
-            message=await message_of(arguments.prompt, arguments.parts, files),
+    async def run(arguments: QueryArguments, call: CallContext) -> QueryResult:
+        toolbox = await build_toolbox(call)
+        request = ChatRequest(
+            message=await build_message(arguments.prompt, arguments.parts, files),
             owner=call.caller,
             tool="query",
             conversation_id=arguments.session_id,
-            new_if_unknown=True,
+            create_if_missing=True,
             model_id=arguments.model_id,
-            toolbox=box,
+            toolbox=toolbox,
         )
-        reply = await replied(conversations.reply(request), call)
-        return QueryAnswer(
+        reply = await _forward_reply(conversations.reply(request), call)
+        return QueryResult(
             response=reply.answer.message.text,
             session_id=reply.conversation_id,
             model_id=reply.answer.model,
-            usage=UsedTokens.of(reply),
-            truncated=_cut(reply),
+            usage=ChatUsage.from_reply(reply),
+            truncated=_is_truncated(reply),
             notice=reply.notice,
-            sources=sources(reply.between) or None,
-            tool_calls=made_calls(reply.between, box) or None,
+            sources=collect_sources(reply.tool_messages) or None,
+            tool_calls=summarize_tool_calls(reply.tool_messages, toolbox) or None,
         )
 
     return Tool(
@@ -207,29 +233,61 @@ def query(conversations: Conversations, files: Files, toolbox: Boxes) -> Tool[Qu
         title="Query",
         description="Ask an AI assistant, which may use this server's tools.",
         group=Group.MODELS,
-        arguments=Query,
-        result=QueryAnswer,
+        arguments=QueryArguments,
+        result=QueryResult,
         run=run,
-        hints=_ASKING,
-        long=True,
+        hints=_HINTS,
+        is_long_running=True,
+        for_models=False,
     )
 
 
-async def replied(events: AsyncGenerator[Event | Asked | Reply], call: Call) -> Reply:
-    """Pass on the words of an answer as they come, and return what is kept of it."""
-    narrator = Narrator(call.work)
+async def _forward_reply(
+    events: AsyncGenerator[Event | RequestSent | Reply], call: CallContext
+) -> Reply:
+    """Report the events of an answer to the job, and return the final reply."""
+    reporter = ProgressReporter(call.job_handle)
     try:
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Reply):
-                    call.work.uses(UsedTokens.of(event).facts())
+                    call.job_handle.set_usage(ChatUsage.from_reply(event).to_dict())
                     return event
-                narrator.hears(event)
+                reporter.on_event(event)
     except BaseException:
-        call.work.uses(narrator.estimate())
+        call.job_handle.set_usage(reporter.estimate_usage())
         raise
     raise ModelError("The model said nothing.", retryable=True)
 
 
-def _cut(reply: Reply) -> bool | None:
-    return True if reply.answer.stop is StopReason.LENGTH else None
+def _is_truncated(reply: Reply) -> bool | None:
+    return True if reply.answer.stop_reason is StopReason.LENGTH else None
+
+
+@dataclass(slots=True)
+class ProgressReporter:
+    """Reports the text and status of an answer to its job, and estimates the usage so far."""
+
+    job: JobHandle
+    _input_tokens: int = field(default=0, init=False)
+    _output_chars: int = field(default=0, init=False)
+
+    def on_event(self, event: Event | RequestSent) -> None:
+        """Report one event."""
+        match event:
+            case TextDelta(text):
+                self.job.add_text(text)
+                self._output_chars += len(text)
+            case ThinkingDelta(text):
+                self.job.set_status("thinking")
+                self._output_chars += len(text)
+            case StatusEvent(reason, done, total):
+                percent = f" ({done / total:.0%})" if done and total else ""
+                self.job.set_status(f"{reason}{percent}")
+            case RequestSent(tokens):
+                self._input_tokens = tokens
+
+    def estimate_usage(self) -> dict[str, int | bool]:
+        """Return the estimated usage of an answer that ended before the model reported it."""
+        output_tokens = -(-self._output_chars // CHARACTERS_PER_TOKEN)
+        return {"inputTokens": self._input_tokens, "outputTokens": output_tokens, "estimated": True}

@@ -1,24 +1,43 @@
-"""The tools of the group memory: what was said before."""
+"""Stored conversations as tools, a resource template and completions."""
 
-from datetime import UTC, datetime
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
 
 from pydantic import Field
 from typing_extensions import override
 
-from junto.conversation.reading import HistoryPage, Reader
-from junto.domain.conversations import Conversation, Said
-from junto.domain.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
-from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
+from junto.conversation.queries import ConversationReader, HistoryPage
+from junto.domain.conversations import StoredMessage
+from junto.domain.errors import NotFoundError
+from junto.domain.messages import (
+    DocumentPart,
+    ImagePart,
+    Part,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResult,
+)
+from junto.tools.base import Arguments, Result
+from junto.tools.resources import ResourceTemplate
+from junto.tools.services import ToolServices
+from junto.tools.summaries import ConversationSummary, format_time
+from junto.tools.tool import LOCAL_CALLER, READ_ONLY_HINTS, CallContext, Group, Tool
 
-_LONGEST = 20_000
+_MAX_CONTENT_CHARS = 20_000
+_MAX_SUGGESTIONS = 100
+_URI_SCHEME = "conversation://"
 
 
-def time_text(at: float) -> str:
-    """Return a moment as callers see it."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    if services.conversations.store:
+        yield build_conversation_history_tool(services.reader)
+        yield build_list_conversations_tool(services.reader)
 
 
-class HistoryArguments(Arguments):
+class ConversationHistoryArguments(Arguments):
     """Arguments of `conversation_history`."""
 
     conversation_id: str
@@ -27,7 +46,7 @@ class HistoryArguments(Arguments):
 
 
 class HistoryMessage(Result):
-    """One message, or the mark where some are left out."""
+    """One message, or a marker where messages are omitted."""
 
     role: str
     content: str
@@ -36,21 +55,24 @@ class HistoryMessage(Result):
     at: str | None = None
 
     @classmethod
-    def of(cls, said: Said) -> "HistoryMessage":
-        """Return what was said, in words."""
-        content = "\n".join(line for part in said.message.parts if (line := _shown(part)))
-        if len(content) > _LONGEST:
-            content = content[:_LONGEST] + f"… ({len(content) - _LONGEST} characters left out)"
+    def from_stored(cls, stored: StoredMessage) -> "HistoryMessage":
+        """Return a stored message as text, truncated if it is long."""
+        content = "\n".join(line for part in stored.message.parts if (line := _format_part(part)))
+        if len(content) > _MAX_CONTENT_CHARS:
+            content = (
+                content[:_MAX_CONTENT_CHARS]
+                + f"… ({len(content) - _MAX_CONTENT_CHARS} characters left out)"
+            )
         return cls(
-            role=said.message.role.value,
+            role=stored.message.role.value,
             content=content,
-            position=said.position,
-            model_id=said.model,
-            at=time_text(said.at),
+            position=stored.position,
+            model_id=stored.model,
+            at=format_time(stored.at),
         )
 
 
-class History(Result):
+class ConversationHistoryResult(Result):
     """Result of `conversation_history`."""
 
     conversation_id: str
@@ -63,40 +85,44 @@ class History(Result):
 
     @override
     def text(self) -> str:
-        """Return the conversation as it would be read out."""
+        """Return the title, then one paragraph per message."""
         lines = [f"{message.role}: {message.content}" for message in self.messages]
         head = f"{self.title} ({self.total} messages, {self.model_id})"
         more = [f"[more: cursor {self.cursor}]"] if self.cursor else []
         return "\n\n".join([head, *lines, *more])
 
 
-def _shown(part: Part) -> str:
+def _format_part(part: Part) -> str:
     match part:
-        case Text(text):
+        case TextPart(text):
             return text
-        case Image(mime_type, data) | Document(mime_type, data):
+        case ImagePart(mime_type, data) | DocumentPart(mime_type, data):
             return f"[{mime_type}, {len(data):,} bytes]"
         case ToolCall(_, name):
             return f"[calls {name}]"
         case ToolResult(_, content):
-            return "\n".join(_shown(piece) for piece in content)
-        case Thinking():
+            return "\n".join(_format_part(piece) for piece in content)
+        case ThinkingPart():
             return ""
 
 
-def conversation_history(reader: Reader) -> Tool[HistoryArguments]:
-    """Return the tool that shows what was said in a conversation."""
+def build_conversation_history_tool(
+    reader: ConversationReader,
+) -> Tool[ConversationHistoryArguments]:
+    """Build the `conversation_history` tool."""
 
-    async def run(arguments: HistoryArguments, call: Call) -> History:
-        page = await reader.history(
+    async def run(
+        arguments: ConversationHistoryArguments, call: CallContext
+    ) -> ConversationHistoryResult:
+        page = await reader.read_history(
             call.caller, arguments.conversation_id, arguments.limit, arguments.cursor
         )
-        return History(
+        return ConversationHistoryResult(
             conversation_id=page.conversation.id,
             title=page.conversation.title,
             model_id=page.conversation.model,
-            messages=_with_mark(page),
-            truncated=bool(page.left_out or page.cursor),
+            messages=_build_messages(page),
+            truncated=bool(page.omitted_count or page.cursor),
             total=page.conversation.length,
             cursor=page.cursor,
         )
@@ -106,23 +132,23 @@ def conversation_history(reader: Reader) -> Tool[HistoryArguments]:
         title="Conversation history",
         description="What was said in a conversation, oldest first.",
         group=Group.MEMORY,
-        arguments=HistoryArguments,
-        result=History,
+        arguments=ConversationHistoryArguments,
+        result=ConversationHistoryResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
     )
 
 
-def _with_mark(page: HistoryPage) -> list[HistoryMessage]:
-    head = [HistoryMessage.of(said) for said in page.head]
-    tail = [HistoryMessage.of(said) for said in page.tail]
-    if not page.left_out:
+def _build_messages(page: HistoryPage) -> list[HistoryMessage]:
+    head = [HistoryMessage.from_stored(stored) for stored in page.head]
+    tail = [HistoryMessage.from_stored(stored) for stored in page.tail]
+    if not page.omitted_count:
         return [*head, *tail]
-    mark = HistoryMessage(role="marker", content=f"… {page.left_out} messages left out …")
-    return [*head, mark, *tail]
+    marker = HistoryMessage(role="marker", content=f"… {page.omitted_count} messages left out …")
+    return [*head, marker, *tail]
 
 
-class ListArguments(Arguments):
+class ListConversationsArguments(Arguments):
     """Arguments of `list_conversations`."""
 
     text: str | None = Field(None, max_length=200, description="Part of their title.")
@@ -130,55 +156,34 @@ class ListArguments(Arguments):
     cursor: str | None = None
 
 
-class ListedConversation(Result):
-    """One conversation in a list."""
-
-    id: str
-    title: str
-    models: list[str]
-    messages: int
-    updated: str
-
-    @classmethod
-    def of(cls, conversation: Conversation) -> "ListedConversation":
-        """Return what a list shows of `conversation`."""
-        return cls(
-            id=conversation.id,
-            title=conversation.title,
-            models=list(conversation.models),
-            messages=conversation.length,
-            updated=time_text(conversation.updated),
-        )
-
-    @override
-    def text(self) -> str:
-        """Return it as one line."""
-        models = ", ".join(self.models)
-        return f"- {self.id} {self.title} ({self.messages} messages, {models}, {self.updated})"
-
-
-class ConversationList(Result):
+class ListConversationsResult(Result):
     """Result of `list_conversations`."""
 
-    conversations: list[ListedConversation]
+    conversations: list[ConversationSummary]
     cursor: str | None = None
 
     @override
     def text(self) -> str:
-        """Return one line for each."""
+        """Return one line per conversation."""
         if not self.conversations:
             return "There are no such conversations. `chat` begins one."
         more = [f"[more: cursor {self.cursor}]"] if self.cursor else []
         return "\n".join([*(each.text() for each in self.conversations), *more])
 
 
-def list_conversations(reader: Reader) -> Tool[ListArguments]:
-    """Return the tool that lists conversations."""
+def build_list_conversations_tool(reader: ConversationReader) -> Tool[ListConversationsArguments]:
+    """Build the `list_conversations` tool."""
 
-    async def run(arguments: ListArguments, call: Call) -> ConversationList:
-        page = await reader.listed(call.caller, arguments.text, arguments.limit, arguments.cursor)
-        return ConversationList(
-            conversations=[ListedConversation.of(each) for each in page.conversations],
+    async def run(
+        arguments: ListConversationsArguments, call: CallContext
+    ) -> ListConversationsResult:
+        page = await reader.list_conversations(
+            call.caller, arguments.text, arguments.limit, arguments.cursor
+        )
+        return ListConversationsResult(
+            conversations=[
+                ConversationSummary.from_conversation(each) for each in page.conversations
+            ],
             cursor=page.cursor,
         )
 
@@ -187,8 +192,53 @@ def list_conversations(reader: Reader) -> Tool[ListArguments]:
         title="List conversations",
         description="Conversations that can be gone on with, the latest first.",
         group=Group.MEMORY,
-        arguments=ListArguments,
-        result=ConversationList,
+        arguments=ListConversationsArguments,
+        result=ListConversationsResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
     )
+
+
+def build_conversation_template(reader: ConversationReader) -> ResourceTemplate:
+    """Build the resource template `conversation://{id}`."""
+
+    async def read(uri: str) -> str | None:
+        if not uri.startswith(_URI_SCHEME):
+            return None
+        try:
+            # Search hits link to a message with a fragment; the resource is the conversation.
+            id_ = uri.removeprefix(_URI_SCHEME).partition("#")[0]
+            page = await reader.read_history(LOCAL_CALLER, id_, None, None)
+        except NotFoundError:
+            return None
+        messages = [*page.head, *page.tail]
+        content = {
+            "id": page.conversation.id,
+            "title": page.conversation.title,
+            "modelId": page.conversation.model,
+            "total": page.conversation.length,
+            "leftOut": page.omitted_count,
+            "messages": [
+                HistoryMessage.from_stored(each).model_dump(by_alias=True, exclude_none=True)
+                for each in messages
+            ],
+        }
+        return json.dumps(content, indent=2)
+
+    return ResourceTemplate(
+        uri_template=f"{_URI_SCHEME}{{id}}",
+        name="conversation",
+        title="Conversation",
+        description="What was said in a conversation.",
+        read=read,
+    )
+
+
+def build_id_lookup(reader: ConversationReader) -> Callable[[str], Awaitable[Sequence[str]]]:
+    """Return a lookup for completions that suggests the ids of the latest conversations."""
+
+    async def lookup_ids(_prefix: str) -> Sequence[str]:
+        page = await reader.list_conversations(LOCAL_CALLER, None, _MAX_SUGGESTIONS, None)
+        return [conversation.id for conversation in page.conversations]
+
+    return lookup_ids

@@ -1,8 +1,10 @@
-"""The tools of the group kit that read, write, list and delete files."""
+"""Local files as tools (read, write, info, delete, list) and a resource template."""
 
 import asyncio
 import base64
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import unquote
 
 from mcp_types import CallToolResult, ImageContent, TextContent
@@ -10,24 +12,18 @@ from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.errors import InputOutputError, NotFoundError
-from junto.kit.files import Details, Files
-from junto.tools.resources import Template
-from junto.tools.slices import Slice
-from junto.tools.tool import (
-    HARMLESS,
-    Answer,
-    Arguments,
-    Call,
-    Group,
-    Hints,
-    Result,
-    Tool,
-)
+from junto.local_tools.files import FileInfo, LocalFiles
+from junto.settings.enums import ToolAccess
+from junto.tools.base import Arguments, Result
+from junto.tools.resources import ResourceTemplate
+from junto.tools.result_paging import TextSlice
+from junto.tools.services import ToolServices
+from junto.tools.tool import READ_ONLY_HINTS, CallContext, Group, Hints, Tool, ToolOutput
 
-_PAGE = 200
-_SCHEME = "file://"
-_WRITING = Hints(read_only=False, destructive=True, idempotent=True, open_world=False)
-_IMAGES = (
+_PAGE_SIZE = 200
+_URI_SCHEME = "file://"
+_WRITE_HINTS = Hints(read_only=False, destructive=True, idempotent=True, open_world=False)
+_IMAGE_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -35,21 +31,35 @@ _IMAGES = (
 )
 
 
-def file_template(files: Files) -> Template:
-    """Return the resources that show files."""
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    files = LocalFiles(services.roots)
+    yield build_read_file_tool(files, services.settings.jobs.reply_bytes)
+    yield build_list_files_tool(files)
+    yield build_get_file_info_tool(files)
+    yield build_write_file_tool(files)
+    yield build_delete_file_tool(files)
+
+
+def build_file_template(files: LocalFiles) -> ResourceTemplate:
+    """Build the resource template for files beneath the allowed directories."""
 
     async def read(uri: str) -> str | bytes | None:
-        if not uri.startswith(_SCHEME):
+        if not uri.startswith(_URI_SCHEME):
             return None
-        path = unquote(uri.removeprefix(_SCHEME))
+        path = unquote(uri.removeprefix(_URI_SCHEME))
         try:
             data = await asyncio.to_thread(files.read, path)
         except NotFoundError:
             return None
-        return data if _image(data) or b"\0" in data[:8192] else data.decode("utf-8", "replace")
+        return (
+            data
+            if _detect_image_type(data) or b"\0" in data[:8192]
+            else data.decode("utf-8", "replace")
+        )
 
-    return Template(
-        uri_template=f"{_SCHEME}/{{path}}",
+    return ResourceTemplate(
+        uri_template=f"{_URI_SCHEME}/{{path}}",
         name="file",
         title="File",
         description="A file beneath the allowed folders.",
@@ -59,19 +69,19 @@ def file_template(files: Files) -> Template:
 
 
 class PathArguments(Arguments):
-    """Arguments that name a file."""
+    """Arguments of tools that take the path of a file."""
 
     path: str
 
 
-class ReadArguments(PathArguments):
+class ReadFileArguments(PathArguments):
     """Arguments of `read_file`."""
 
     offset: int = Field(0, ge=0, description="Lines to skip.")
     limit: int | None = Field(None, ge=1)
 
 
-class FileText(Result):
+class ReadFileResult(Result):
     """Result of `read_file`."""
 
     path: str
@@ -82,7 +92,7 @@ class FileText(Result):
 
     @override
     def text(self) -> str:
-        """Return what is in the file, then where to go on."""
+        """Return the content, then how to read the rest."""
         if self.truncated:
             return f"{self.content}\n[this line is longer, and was cut; limit shows all of it]"
         if self.next_offset is None:
@@ -91,46 +101,48 @@ class FileText(Result):
         return f"{self.content}\n{more}"
 
 
-def read_file(files: Files, most_bytes: int) -> Tool[ReadArguments]:
-    """Return the tool that reads a file: its text, or an image."""
+def build_read_file_tool(files: LocalFiles, max_reply_bytes: int) -> Tool[ReadFileArguments]:
+    """Build the `read_file` tool, which returns text or an image."""
 
-    async def run(arguments: ReadArguments, _call: Call) -> Answer:
+    async def run(arguments: ReadFileArguments, _call: CallContext) -> ToolOutput:
         data = await asyncio.to_thread(files.read, arguments.path)
-        if kind := _image(data):
-            facts = {"path": arguments.path, "mimeType": kind, "size": len(data)}
+        if mime_type := _detect_image_type(data):
+            metadata = {"path": arguments.path, "mimeType": mime_type, "size": len(data)}
             return CallToolResult(
                 content=[
-                    TextContent(text=f"{arguments.path}: {kind}, {len(data):,} bytes"),
-                    ImageContent(data=base64.b64encode(data).decode(), mime_type=kind),
+                    TextContent(text=f"{arguments.path}: {mime_type}, {len(data):,} bytes"),
+                    ImageContent(data=base64.b64encode(data).decode(), mime_type=mime_type),
                 ],
-                structured_content=facts,
+                structured_content=metadata,
             )
-        found = _lines(arguments, _text(data, arguments.path), most_bytes)
-        return _once(found) if len(found.content) > most_bytes else found
+        result = _select_lines(arguments, _decode_text(data, arguments.path), max_reply_bytes)
+        return _build_text_only_result(result) if len(result.content) > max_reply_bytes else result
 
     return Tool(
         name="read_file",
         title="Read file",
         description="The text of a file, or an image.",
         group=Group.KIT,
-        arguments=ReadArguments,
-        result=FileText,
+        arguments=ReadFileArguments,
+        result=ReadFileResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
+        access=ToolAccess.READ,
+        instructions="read_file and its like reach only the allowed folders.",
     )
 
 
-def _image(data: bytes) -> str | None:
+def _detect_image_type(data: bytes) -> str | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for magic, kind in _IMAGES if data.startswith(magic)), None)
+    return next((mime for magic, mime in _IMAGE_SIGNATURES if data.startswith(magic)), None)
 
 
-def _text(data: bytes, path: str) -> str:
-    """Return the text in a file.
+def _decode_text(data: bytes, path: str) -> str:
+    """Decode the content of a text file.
 
     Raises:
-        InputOutputError: it is no text.
+        InputOutputError: the file is not text.
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
@@ -139,52 +151,58 @@ def _text(data: bytes, path: str) -> str:
     return data.decode("utf-8-sig", "replace")
 
 
-def _once(found: FileText) -> CallToolResult:
-    """Return a text that is too long to be sent twice: the facts stand beside it."""
-    facts = found.model_dump(by_alias=True, exclude_none=True, exclude={"content"})
+def _build_text_only_result(result: ReadFileResult) -> CallToolResult:
+    """Return a result with the text only once, for text that is too long to be sent twice.
+
+    The structured content has all other fields.
+    """
+    fields = result.model_dump(by_alias=True, exclude_none=True, exclude={"content"})
     return CallToolResult(
-        content=[TextContent(text=found.text())],
-        structured_content={**facts, "notice": "The text is in the content, not here."},
+        content=[TextContent(text=result.text())],
+        structured_content={**fields, "notice": "The text is in the content, not here."},
     )
 
 
-def _lines(arguments: ReadArguments, text: str, most_bytes: int) -> FileText:
-    """Return the lines that were asked for; without a number, as many as clients show."""
+def _select_lines(arguments: ReadFileArguments, text: str, max_bytes: int) -> ReadFileResult:
+    """Return the requested lines; without `limit`, as many as fit into `max_bytes`."""
     count = text.count("\n") + 1
-    short = len(text) * 4 <= most_bytes
-    if arguments.offset == 0 and (short if arguments.limit is None else arguments.limit >= count):
-        return FileText(path=arguments.path, content=text, lines=count)
+    fits = len(text) * 4 <= max_bytes  # a character has at most four bytes
+    if arguments.offset == 0 and (fits if arguments.limit is None else arguments.limit >= count):
+        return ReadFileResult(path=arguments.path, content=text, lines=count)
     lines = text.splitlines(keepends=True)
-    last = len(lines)
+    end = len(lines)
     if arguments.limit is not None:
-        last = min(last, arguments.offset + arguments.limit)
-    wanted = lines[arguments.offset : last]
-    cut = False
+        end = min(end, arguments.offset + arguments.limit)
+    selected = lines[arguments.offset : end]
+    truncated = False
     if arguments.limit is None:
-        room, count = most_bytes, 0
-        while count < len(wanted) and (room := room - len(wanted[count].encode())) >= 0:
+        bytes_left, count = max_bytes, 0
+        while (
+            count < len(selected)
+            and (bytes_left := bytes_left - len(selected[count].encode())) >= 0
+        ):
             count += 1
-        wanted = wanted[: max(count, 1)]
-        cut = bool(wanted) and len(wanted[0].encode()) > most_bytes
-        if cut:
-            wanted = [Slice.of(wanted[0], 0, most_bytes).text]
-    following = arguments.offset + len(wanted)
-    return FileText(
+        selected = selected[: max(count, 1)]
+        truncated = bool(selected) and len(selected[0].encode()) > max_bytes
+        if truncated:
+            selected = [TextSlice.from_text(selected[0], 0, max_bytes).text]
+    next_offset = arguments.offset + len(selected)
+    return ReadFileResult(
         path=arguments.path,
-        content="".join(wanted),
+        content="".join(selected),
         lines=len(lines),
-        next_offset=following if following < len(lines) else None,
-        truncated=cut or None,
+        next_offset=next_offset if next_offset < len(lines) else None,
+        truncated=truncated or None,
     )
 
 
-class WriteArguments(PathArguments):
+class WriteFileArguments(PathArguments):
     """Arguments of `write_file`."""
 
     content: str
 
 
-class FileDetails(Result):
+class FileInfoResult(Result):
     """Result of `write_file` and `get_file_info`."""
 
     path: str
@@ -194,11 +212,11 @@ class FileDetails(Result):
     mode: str
 
     @classmethod
-    def of(cls, details: Details) -> "FileDetails":
-        """Return details as they are shown."""
+    def from_details(cls, details: FileInfo) -> "FileInfoResult":
+        """Return the result for `details`."""
         try:
             modified = datetime.fromtimestamp(details.modified, UTC).isoformat(timespec="seconds")
-        except (ValueError, OverflowError, OSError):  # a year that no calendar has
+        except (ValueError, OverflowError, OSError):  # the year is out of range
             modified = str(details.modified)
         return cls(
             path=details.path,
@@ -210,34 +228,37 @@ class FileDetails(Result):
 
     @override
     def text(self) -> str:
-        """Return it in a line."""
+        """Return mode, size, time and path as one line."""
         return f"{self.mode} {self.size:>10} {self.modified} {self.path}"
 
 
-def write_file(files: Files) -> Tool[WriteArguments]:
-    """Return the tool that writes a file."""
+def build_write_file_tool(files: LocalFiles) -> Tool[WriteFileArguments]:
+    """Build the `write_file` tool."""
 
-    async def run(arguments: WriteArguments, _call: Call) -> FileDetails:
+    async def run(arguments: WriteFileArguments, _call: CallContext) -> FileInfoResult:
         content = arguments.content.encode("utf-8", "replace")
-        return FileDetails.of(await asyncio.to_thread(files.write, arguments.path, content))
+        return FileInfoResult.from_details(
+            await asyncio.to_thread(files.write, arguments.path, content)
+        )
 
     return Tool(
         name="write_file",
         title="Write file",
         description="Write a text file; folders are made.",
         group=Group.KIT,
-        arguments=WriteArguments,
-        result=FileDetails,
+        arguments=WriteFileArguments,
+        result=FileInfoResult,
         run=run,
-        hints=_WRITING,
+        hints=_WRITE_HINTS,
+        access=ToolAccess.ALL,
     )
 
 
-def get_file_info(files: Files) -> Tool[PathArguments]:
-    """Return the tool that tells about a file."""
+def build_get_file_info_tool(files: LocalFiles) -> Tool[PathArguments]:
+    """Build the `get_file_info` tool."""
 
-    async def run(arguments: PathArguments, _call: Call) -> FileDetails:
-        return FileDetails.of(await asyncio.to_thread(files.details, arguments.path))
+    async def run(arguments: PathArguments, _call: CallContext) -> FileInfoResult:
+        return FileInfoResult.from_details(await asyncio.to_thread(files.get_info, arguments.path))
 
     return Tool(
         name="get_file_info",
@@ -245,13 +266,14 @@ def get_file_info(files: Files) -> Tool[PathArguments]:
         description="Kind, size, time and rights of a file.",
         group=Group.KIT,
         arguments=PathArguments,
-        result=FileDetails,
+        result=FileInfoResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
+        access=ToolAccess.READ,
     )
 
 
-class Deleted(Result):
+class DeleteFileResult(Result):
     """Result of `delete_file`."""
 
     path: str
@@ -259,16 +281,16 @@ class Deleted(Result):
 
     @override
     def text(self) -> str:
-        """Say it."""
+        """Return a confirmation."""
         return f"{self.path} is deleted."
 
 
-def delete_file(files: Files) -> Tool[PathArguments]:
-    """Return the tool that deletes a file."""
+def build_delete_file_tool(files: LocalFiles) -> Tool[PathArguments]:
+    """Build the `delete_file` tool."""
 
-    async def run(arguments: PathArguments, _call: Call) -> Deleted:
+    async def run(arguments: PathArguments, _call: CallContext) -> DeleteFileResult:
         await asyncio.to_thread(files.delete, arguments.path)
-        return Deleted(path=arguments.path, deleted=True)
+        return DeleteFileResult(path=arguments.path, deleted=True)
 
     return Tool(
         name="delete_file",
@@ -276,13 +298,14 @@ def delete_file(files: Files) -> Tool[PathArguments]:
         description="Delete one file.",
         group=Group.KIT,
         arguments=PathArguments,
-        result=Deleted,
+        result=DeleteFileResult,
         run=run,
-        hints=_WRITING,
+        hints=_WRITE_HINTS,
+        access=ToolAccess.ALL,
     )
 
 
-class ListArguments(Arguments):
+class ListFilesArguments(Arguments):
     """Arguments of `list_files`."""
 
     path: str = "."
@@ -291,38 +314,42 @@ class ListArguments(Arguments):
     cursor: int = Field(0, ge=0)
 
 
-class FileList(Result):
+class ListFilesResult(Result):
     """Result of `list_files`."""
 
-    files: list[FileDetails]
+    files: list[FileInfoResult]
     cursor: int | None = None
     notice: str | None = None
 
     @override
     def text(self) -> str:
-        """Return a line for each file."""
+        """Return one line per file."""
         lines = [each.text() for each in self.files] or ["There is nothing."]
         more = [f"[cursor {self.cursor} goes on]"] if self.cursor is not None else []
         return "\n".join([*lines, *more, *filter(None, [self.notice])])
 
 
-def list_files(files: Files) -> Tool[ListArguments]:
-    """Return the tool that lists a folder."""
+def build_list_files_tool(files: LocalFiles) -> Tool[ListFilesArguments]:
+    """Build the `list_files` tool."""
 
-    async def run(arguments: ListArguments, _call: Call) -> FileList:
-        listed = await asyncio.to_thread(
-            files.listed,
+    async def run(arguments: ListFilesArguments, _call: CallContext) -> ListFilesResult:
+        listing = await asyncio.to_thread(
+            files.list_directory,
             arguments.path,
             recursive=arguments.recursive,
             glob=arguments.glob,
-            first=arguments.cursor,
-            limit=_PAGE,
+            offset=arguments.cursor,
+            limit=_PAGE_SIZE,
         )
-        cut = "There is more than is looked through; begin further down." if listed.cut else None
-        return FileList(
-            files=[FileDetails.of(each) for each in listed.entries],
-            cursor=listed.following,
-            notice=cut,
+        notice = (
+            "There is more than is looked through; begin further down."
+            if listing.truncated
+            else None
+        )
+        return ListFilesResult(
+            files=[FileInfoResult.from_details(each) for each in listing.entries],
+            cursor=listing.next_offset,
+            notice=notice,
         )
 
     return Tool(
@@ -330,8 +357,9 @@ def list_files(files: Files) -> Tool[ListArguments]:
         title="List files",
         description="What is in a folder.",
         group=Group.KIT,
-        arguments=ListArguments,
-        result=FileList,
+        arguments=ListFilesArguments,
+        result=ListFilesResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
+        access=ToolAccess.READ,
     )

@@ -1,6 +1,7 @@
-"""The tool `job`: what became of a call that went on without its caller."""
+"""The tool `job`: status, result, events, messages and cancellation of background calls."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -9,20 +10,27 @@ from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.errors import InvalidInputError
-from junto.domain.jobs import Entry, Job, Kind, State
-from junto.jobs.service import Jobs
-from junto.jobs.watching import BEAT
-from junto.tools.slices import Slice, result_text
-from junto.tools.tool import Arguments, Call, Group, Hints, Result, Tool
+from junto.domain.jobs import Job, JobLogEntry, JobLogKind, JobState
+from junto.jobs.service import JobService
+from junto.jobs.subscription import HEARTBEAT_SECONDS
+from junto.tools.base import Arguments, Result
+from junto.tools.result_paging import TextSlice, extract_text
+from junto.tools.services import ToolServices
+from junto.tools.tool import CallContext, Group, Hints, Tool
 
-_MOST_LISTED = 20
-_MOST_EVENTS = 100
-_MOST_WAIT = 45
+_MAX_LISTED_JOBS = 20
+_MAX_EVENTS = 100
+_MAX_WAIT_SECONDS = 45
 _HINTS = Hints(read_only=False, destructive=False, idempotent=True, open_world=False)
 
 
-class Action(StrEnum):
-    """What to do about a job."""
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    yield build_job_tool(services.jobs, services.settings.jobs.reply_bytes)
+
+
+class JobAction(StrEnum):
+    """An action of the `job` tool."""
 
     STATUS = "status"
     RESULT = "result"
@@ -37,10 +45,12 @@ class JobArguments(Arguments):
     job_id: str | None = Field(
         None, max_length=128, description="Without it, your latest jobs are listed."
     )
-    action: Action = Action.STATUS
+    action: JobAction = JobAction.STATUS
     message: str | None = Field(None, max_length=100_000, description="What to send to an agent.")
     cursor: int = Field(0, ge=0, lt=2**53, description="Of the page before.")
-    wait_seconds: float = Field(0, ge=0, le=_MOST_WAIT, description="Wait so long for its end.")
+    wait_seconds: float = Field(
+        0, ge=0, le=_MAX_WAIT_SECONDS, description="Wait so long for its end."
+    )
 
 
 class JobEvent(Result):
@@ -52,16 +62,16 @@ class JobEvent(Result):
     data: Any
 
     @classmethod
-    def of(cls, entry: Entry, most_bytes: int | None = None) -> "JobEvent":
-        """Return an entry as it is shown, or its beginning."""
-        data = json.loads(entry.text) if entry.kind is Kind.MESSAGE else entry.text
-        if most_bytes is not None:
-            data = f"{Slice.of(entry.text, 0, most_bytes).text} … (cut)"
-        return cls(sequence=entry.sequence, at=_iso(entry.at), kind=entry.kind, data=data)
+    def from_entry(cls, entry: JobLogEntry, max_bytes: int | None = None) -> "JobEvent":
+        """Return a log entry as an event, cut to `max_bytes` if that is given."""
+        data = json.loads(entry.text) if entry.kind is JobLogKind.MESSAGE else entry.text
+        if max_bytes is not None:
+            data = f"{TextSlice.from_text(entry.text, 0, max_bytes).text} … (cut)"
+        return cls(sequence=entry.sequence, at=_format_time(entry.at), kind=entry.kind, data=data)
 
 
-class JobFacts(Result):
-    """How a job stands."""
+class JobSummary(Result):
+    """The state of a job."""
 
     job_id: str | None = None
     tool: str | None = None
@@ -72,26 +82,26 @@ class JobFacts(Result):
     error: Any = None
 
     @classmethod
-    def of(cls, job: Job, **more: Any) -> Self:
-        """Return how `job` stands, and more."""
+    def from_job(cls, job: Job, **extra: Any) -> Self:
+        """Return the state of `job`, with additional fields."""
         return cls(
             job_id=job.id,
             tool=job.tool,
             state=job.state,
-            created=_iso(job.created),
-            seconds=round(job.seconds, 1),
+            created=_format_time(job.created),
+            seconds=round(job.elapsed_seconds, 1),
             usage=dict(job.usage) if job.usage else None,
             error=dict(job.error) if job.error else None,
-            **more,
+            **extra,
         )
 
-    def line(self) -> str:
-        """Return it in a few words."""
-        why = f": {self.error['message']}" if self.error and "message" in self.error else ""
-        return f"job {self.job_id} ({self.tool}) {self.state} after {self.seconds} s{why}"
+    def format_line(self) -> str:
+        """Return the state of the job as one line."""
+        reason = f": {self.error['message']}" if self.error and "message" in self.error else ""
+        return f"job {self.job_id} ({self.tool}) {self.state} after {self.seconds} s{reason}"
 
 
-class JobReport(JobFacts):
+class JobResult(JobSummary):
     """Result of `job`."""
 
     response: str | None = None
@@ -104,32 +114,32 @@ class JobReport(JobFacts):
 
     @override
     def text(self) -> str:
-        """Return the result first, then how the job stands."""
+        """Return the result, then the state of the job."""
         if self.jobs is not None:
-            return "\n".join(each.line() for each in self.jobs) or "There are no jobs."
+            return "\n".join(each.format_line() for each in self.jobs) or "There are no jobs."
         events = [f"{each.sequence}. [{each.kind}] {each.data}" for each in self.events or ()]
         return "\n\n".join(
-            filter(None, [self.response, "\n".join(events), self.notice, f"[{self.line()}]"])
+            filter(None, [self.response, "\n".join(events), self.notice, f"[{self.format_line()}]"])
         )
 
 
-def job(jobs: Jobs, most_bytes: int) -> Tool[JobArguments]:
-    """Return the tool that tells of jobs."""
+def build_job_tool(jobs: JobService, max_reply_bytes: int) -> Tool[JobArguments]:
+    """Build the `job` tool."""
 
-    async def run(arguments: JobArguments, call: Call) -> JobReport:
+    async def run(arguments: JobArguments, call: CallContext) -> JobResult:
         if arguments.job_id is None:
-            if arguments.action is not Action.STATUS:
+            if arguments.action is not JobAction.STATUS:
                 raise InvalidInputError(f"jobId is required to {arguments.action}.")
-            recent = await jobs.recent(call.caller, _MOST_LISTED)
-            return JobReport(jobs=[JobFacts.of(each) for each in recent])
-        found = await _found(jobs, arguments, call)
+            recent = await jobs.list_recent(call.caller, _MAX_LISTED_JOBS)
+            return JobResult(jobs=[JobSummary.from_job(each) for each in recent])
+        job = await _apply_action(jobs, arguments, call)
         match arguments.action:
-            case Action.RESULT:
-                return await _result(jobs, found, arguments.cursor, most_bytes)
-            case Action.EVENTS:
-                return await _events(jobs, found, arguments.cursor, most_bytes)
+            case JobAction.RESULT:
+                return await _build_result(jobs, job, arguments.cursor, max_reply_bytes)
+            case JobAction.EVENTS:
+                return await _build_events(jobs, job, arguments.cursor, max_reply_bytes)
             case _:
-                return JobReport.of(found, notice=_next(found))
+                return JobResult.from_job(job, notice=_format_notice(job))
 
     return Tool(
         name="job",
@@ -137,63 +147,71 @@ def job(jobs: Jobs, most_bytes: int) -> Tool[JobArguments]:
         description="A call in the background: its state, result, events; cancel it, send to it.",
         group=Group.AGENT,
         arguments=JobArguments,
-        result=JobReport,
+        result=JobResult,
         run=run,
         hints=_HINTS,
+        instructions=(
+            "A long call goes on as a job, which job finds; background: true asks for that."
+        ),
+        for_models=False,
     )
 
 
-async def _found(jobs: Jobs, arguments: JobArguments, call: Call) -> Job:
+async def _apply_action(jobs: JobService, arguments: JobArguments, call: CallContext) -> Job:
     id_ = arguments.job_id or ""
-    if arguments.action is Action.CANCEL:
+    if arguments.action is JobAction.CANCEL:
         return await jobs.cancel(call.caller, id_, "It was cancelled with `job`.")
-    if arguments.action is Action.SEND:
+    if arguments.action is JobAction.SEND:
         if not (arguments.message or "").strip():
             raise InvalidInputError("message is required to send one.")
         return await jobs.send(call.caller, id_, arguments.message or "")
-    job, left, steps = await jobs.find(call.caller, id_), arguments.wait_seconds, 0
-    while left > 0 and not job.state.final:
-        job = await jobs.awaited(call.caller, id_, min(left, BEAT))
-        left, steps = left - BEAT, steps + 1
-        await call.progress(steps, message=f"{job.tool}: {job.state} for {job.seconds:.0f} s")
+    job, seconds_left, steps = await jobs.find(call.caller, id_), arguments.wait_seconds, 0
+    while seconds_left > 0 and not job.state.is_final:
+        job = await jobs.wait_until_done(call.caller, id_, min(seconds_left, HEARTBEAT_SECONDS))
+        seconds_left, steps = seconds_left - HEARTBEAT_SECONDS, steps + 1
+        await call.report_progress(
+            steps, message=f"{job.tool}: {job.state} for {job.elapsed_seconds:.0f} s"
+        )
     return job
 
 
-async def _result(jobs: Jobs, job: Job, cursor: int, most_bytes: int) -> JobReport:
-    whole = await jobs.text(job) if job.state is not State.COMPLETED else ""
-    if not whole and job.result is not None:
-        whole = result_text(job.result)
-    part = Slice.of(whole, cursor, most_bytes)
-    facts = (job.result or {}).get("structuredContent")
-    # What fits into one piece comes with its facts; a longer one is its text.
-    fits = facts is not None and len(json.dumps(facts, ensure_ascii=False)) <= most_bytes // 4
-    return JobReport.of(
+async def _build_result(jobs: JobService, job: Job, cursor: int, max_bytes: int) -> JobResult:
+    text = await jobs.text(job) if job.state is not JobState.COMPLETED else ""
+    if not text and job.result is not None:
+        text = extract_text(job.result)
+    part = TextSlice.from_text(text, cursor, max_bytes)
+    structured = (job.result or {}).get("structuredContent")
+    # Structured content is only included if it is small, and only with the first slice.
+    fits = (
+        structured is not None and len(json.dumps(structured, ensure_ascii=False)) <= max_bytes // 4
+    )
+    return JobResult.from_job(
         job,
         response=part.text,
         cursor=part.cursor,
         total=part.total,
-        result=facts if fits and cursor == 0 else None,
-        notice=part.onward(job.id) or _next(job),
+        result=structured if fits and cursor == 0 else None,
+        notice=part.format_next_hint(job.id) or _format_notice(job),
     )
 
 
-async def _events(jobs: Jobs, job: Job, after: int, most_bytes: int) -> JobReport:
-    shown: list[JobEvent] = []
-    room = most_bytes
-    for entry in await jobs.entries(job, after, _MOST_EVENTS):
+async def _build_events(jobs: JobService, job: Job, after: int, max_bytes: int) -> JobResult:
+    events: list[JobEvent] = []
+    bytes_left = max_bytes
+    for entry in await jobs.list_entries(job, after, _MAX_EVENTS):
         size = len(entry.text.encode("utf-8", "replace"))
-        if shown and size > room:
+        if events and size > bytes_left:
             break
-        shown.append(JobEvent.of(entry, room if size > room else None))
-        room -= size
-    return JobReport.of(job, events=shown, cursor=shown[-1].sequence if shown else after)
+        events.append(JobEvent.from_entry(entry, bytes_left if size > bytes_left else None))
+        bytes_left -= size
+    return JobResult.from_job(job, events=events, cursor=events[-1].sequence if events else after)
 
 
-def _next(job: Job) -> str | None:
-    if job.state.final:
+def _format_notice(job: Job) -> str | None:
+    if job.state.is_final:
         return None
     return "It is still under way; waitSeconds lets `job` wait for its end."
 
 
-def _iso(at: float) -> str:
+def _format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

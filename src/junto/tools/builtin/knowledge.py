@@ -1,17 +1,36 @@
-"""The tools that search: everything at once, documents, the manual, and what was said."""
+"""The tools that search, read and add to what Junto knows, and the resource of a document."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.documents import Source
-from junto.knowledge.library import page_id
-from junto.knowledge.service import Found, Hit, Search
-from junto.tools.memory import time_text
-from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
+from junto.domain.errors import NotFoundError
+from junto.knowledge.documents import RESOURCE_URI_PREFIX, DocumentLibrary, DocumentPage
+from junto.knowledge.passages import DOCUMENT_URL_PREFIX
+from junto.knowledge.search import Search, SearchResponse
+from junto.tools.base import Arguments, Result
+from junto.tools.resources import ResourceTemplate
+from junto.tools.services import ToolServices
+from junto.tools.summaries import HistoryHit, SearchHit, format_time
+from junto.tools.tool import LOCAL_CALLER, READ_ONLY_HINTS, CallContext, Group, Hints, Tool
 
-_MOST = 10
+_MAX_HITS = 10
+_NON_DESTRUCTIVE_HINTS = Hints(read_only=False, destructive=False, open_world=False)
+
+
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    if services.conversations.store:
+        yield build_search_history_tool(services.search)
+    yield build_search_documents_tool(services.search)
+    yield build_search_system_knowledge_tool(services.search)
+    yield build_search_tool(services.search)
+    yield build_fetch_tool(services.documents)
+    yield build_add_note_tool(services.documents)
 
 
 class SearchArguments(Arguments):
@@ -22,64 +41,36 @@ class SearchArguments(Arguments):
     )
 
 
-class TopArguments(Arguments):
-    """Arguments of a search that says how many results it wants."""
+class TopKArguments(Arguments):
+    """Arguments of searches with a configurable number of results."""
 
     query: str
     top_k: int = Field(3, ge=1, le=10)
 
 
-class DocumentArguments(TopArguments):
+class SearchDocumentsArguments(TopKArguments):
     """Arguments of `search_documents`."""
 
     top_k: int = Field(5, ge=1, le=10)
 
 
-class SearchHit(Result):
-    """One result: where it is, and the part of it that fits."""
+class SearchResult(Result):
+    """Result of `search`.
 
-    id: str
-    title: str
-    url: str
-    score: float
-    snippet: str
-    source: str
-    type: str
-    modified: str
-    trust: str | None = None
-
-    @classmethod
-    def of(cls, hit: Hit) -> "SearchHit":
-        """Return what a caller sees of `hit`; its id leads to the page with the passage."""
-        document = hit.document
-        path = " > ".join(step for step in hit.passage.path if step != document.title)
-        return cls(
-            id=page_id(document, hit.passage.start),
-            title=f"{document.title} ({path})" if path else document.title,
-            url=document.url,
-            score=hit.score,
-            snippet=hit.snippet,
-            source=document.source,
-            type=document.kind,
-            modified=time_text(document.modified),
-            trust=None if hit.trust == "normal" else hit.trust,
-        )
-
-
-class SearchResults(Result):
-    """Result of `search`: what connectors expect as text, and more for whoever reads more."""
+    The text is the JSON that OpenAI connectors expect; the structured content has more fields.
+    """
 
     results: list[SearchHit]
     note: str | None = None
 
     @override
     def text(self) -> str:
-        """Return exactly the shape that connectors read."""
-        shown = [{"id": hit.id, "title": hit.title, "url": hit.url} for hit in self.results]
-        return json.dumps({"results": shown}, ensure_ascii=False)
+        """Return the JSON that OpenAI connectors expect."""
+        results = [{"id": hit.id, "title": hit.title, "url": hit.url} for hit in self.results]
+        return json.dumps({"results": results}, ensure_ascii=False)
 
 
-class DocumentHits(Result):
+class SearchDocumentsResult(Result):
     """Result of `search_documents` and `search_system_knowledge`."""
 
     hits: list[SearchHit]
@@ -87,38 +78,13 @@ class DocumentHits(Result):
 
     @override
     def text(self) -> str:
-        """Return one paragraph for each."""
-        return _told(
+        """Return one paragraph per hit."""
+        return _format_hits(
             [f"{hit.title} [{hit.id}] {hit.url}\n  {hit.snippet}" for hit in self.hits], self.note
         )
 
 
-class HistoryHit(Result):
-    """One message that was found."""
-
-    conversation_id: str
-    title: str
-    position: int
-    role: str
-    snippet: str
-    score: float
-    at: str
-
-    @classmethod
-    def of(cls, hit: Hit) -> "HistoryHit":
-        """Return what a caller sees of `hit`."""
-        return cls(
-            conversation_id=hit.passage.conversation or "",
-            title=hit.document.title,
-            position=hit.passage.position or 0,
-            role=hit.passage.role or "",
-            snippet=hit.snippet,
-            score=hit.score,
-            at=time_text(hit.document.modified),
-        )
-
-
-class HistoryHits(Result):
+class SearchHistoryResult(Result):
     """Result of `search_history`."""
 
     hits: list[HistoryHit]
@@ -126,24 +92,88 @@ class HistoryHits(Result):
 
     @override
     def text(self) -> str:
-        """Return one paragraph for each."""
+        """Return one paragraph per hit."""
         hits = [
             f"{hit.title} ({hit.conversation_id}, {hit.role}, {hit.at}):\n{hit.snippet}"
             for hit in self.hits
         ]
-        return _told(hits, self.note)
+        return _format_hits(hits, self.note)
 
 
-def _told(hits: list[str], note: str | None) -> str:
+class FetchArguments(Arguments):
+    """Arguments of `fetch`."""
+
+    id: str = Field(max_length=4096, description="From `search`; ID:2 is the second page.")
+
+
+class FetchResult(Result):
+    """Result of `fetch`, in the format that OpenAI connectors expect."""
+
+    id: str
+    title: str
+    text_: str = Field(alias="text")
+    url: str
+    metadata: dict[str, Any]
+
+    @override
+    def text(self) -> str:
+        """Return the JSON that OpenAI connectors expect."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_page(cls, page: DocumentPage, document_id: str) -> "FetchResult":
+        """Return a page as the result for `document_id`, which is the id that was requested."""
+        document = page.document
+        paging = {"page": page.number, "pages": page.count, "next": page.next_page_id}
+        metadata = {
+            "source": document.source,
+            "type": document.kind,
+            "modified": format_time(document.modified),
+            "indexed": format_time(document.indexed),
+            "characters": document.length,
+            **(paging if page.count > 1 else {}),
+        }
+        return cls(
+            id=document_id,
+            title=document.title,
+            text=page.text,
+            url=document.url,
+            metadata={name: value for name, value in metadata.items() if value is not None},
+        )
+
+
+class AddNoteArguments(Arguments):
+    """Arguments of `add_note`."""
+
+    text: str
+    title: str | None = Field(None, max_length=200, description="Replaces the note of this title.")
+
+
+class AddNoteResult(Result):
+    """Result of `add_note`."""
+
+    id: str
+    title: str
+    url: str
+
+    @override
+    def text(self) -> str:
+        """Return a confirmation with title and id."""
+        return f"Noted: {self.title} [{self.id}]"
+
+
+def _format_hits(hits: list[str], note: str | None) -> str:
     return "\n\n".join([*hits, *([note] if note else [])]) or "Nothing was found."
 
 
-def search(service: Search) -> Tool[SearchArguments]:
-    """Return the tool that searches everything."""
+def build_search_tool(service: Search) -> Tool[SearchArguments]:
+    """Build the `search` tool."""
 
-    async def run(arguments: SearchArguments, call: Call) -> SearchResults:
-        found = await service.find(call.caller, arguments.query, _MOST)
-        return SearchResults(results=[SearchHit.of(hit) for hit in found.hits], note=found.note)
+    async def run(arguments: SearchArguments, call: CallContext) -> SearchResult:
+        response = await service.find(call.caller, arguments.query, _MAX_HITS)
+        return SearchResult(
+            results=[SearchHit.from_hit(hit) for hit in response.hits], note=response.note
+        )
 
     return Tool(
         name="search",
@@ -151,70 +181,139 @@ def search(service: Search) -> Tool[SearchArguments]:
         description="Search indexed documents, notes and conversations.",
         group=Group.KNOWLEDGE,
         arguments=SearchArguments,
-        result=SearchResults,
+        result=SearchResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
+        instructions="search finds documents, notes and what was said before; fetch reads them.",
+        for_agent=True,
     )
 
 
-def search_documents(service: Search) -> Tool[DocumentArguments]:
-    """Return the tool that searches documents and notes."""
+def build_search_documents_tool(service: Search) -> Tool[SearchDocumentsArguments]:
+    """Build the `search_documents` tool."""
     sources = (Source.DOCUMENTS, Source.NOTES)
 
-    async def run(arguments: DocumentArguments, call: Call) -> DocumentHits:
-        return _hits(await service.find(call.caller, arguments.query, arguments.top_k, sources))
+    async def run(arguments: SearchDocumentsArguments, call: CallContext) -> SearchDocumentsResult:
+        return _build_documents_result(
+            await service.find(call.caller, arguments.query, arguments.top_k, sources)
+        )
 
     return Tool(
         name="search_documents",
         title="Search documents",
         description="Search indexed documents and notes.",
         group=Group.MEMORY,
-        arguments=DocumentArguments,
-        result=DocumentHits,
+        arguments=SearchDocumentsArguments,
+        result=SearchDocumentsResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
     )
 
 
-def search_system_knowledge(service: Search) -> Tool[TopArguments]:
-    """Return the tool that searches Junto's own manual."""
+def build_search_system_knowledge_tool(service: Search) -> Tool[TopKArguments]:
+    """Build the `search_system_knowledge` tool, which searches Junto's own manual."""
 
-    async def run(arguments: TopArguments, call: Call) -> DocumentHits:
-        found = await service.find(call.caller, arguments.query, arguments.top_k, (Source.SYSTEM,))
-        return _hits(found)
+    async def run(arguments: TopKArguments, call: CallContext) -> SearchDocumentsResult:
+        return _build_documents_result(
+            await service.find(call.caller, arguments.query, arguments.top_k, (Source.SYSTEM,))
+        )
 
     return Tool(
         name="search_system_knowledge",
         title="Search Junto's manual",
         description="Search Junto's own manual: settings, tools, how to.",
         group=Group.MEMORY,
-        arguments=TopArguments,
-        result=DocumentHits,
+        arguments=TopKArguments,
+        result=SearchDocumentsResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
     )
 
 
-def search_history(service: Search) -> Tool[TopArguments]:
-    """Return the tool that searches what was said."""
+def build_search_history_tool(service: Search) -> Tool[TopKArguments]:
+    """Build the `search_history` tool."""
 
-    async def run(arguments: TopArguments, call: Call) -> HistoryHits:
-        found = await service.find(
+    async def run(arguments: TopKArguments, call: CallContext) -> SearchHistoryResult:
+        response = await service.find(
             call.caller, arguments.query, arguments.top_k, (Source.CONVERSATIONS,)
         )
-        return HistoryHits(hits=[HistoryHit.of(hit) for hit in found.hits], note=found.note)
+        return SearchHistoryResult(
+            hits=[HistoryHit.from_hit(hit) for hit in response.hits], note=response.note
+        )
 
     return Tool(
         name="search_history",
         title="Search history",
         description="Search everything that was said in conversations.",
         group=Group.MEMORY,
-        arguments=TopArguments,
-        result=HistoryHits,
+        arguments=TopKArguments,
+        result=SearchHistoryResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
     )
 
 
-def _hits(found: Found) -> DocumentHits:
-    return DocumentHits(hits=[SearchHit.of(hit) for hit in found.hits], note=found.note)
+def _build_documents_result(found: SearchResponse) -> SearchDocumentsResult:
+    return SearchDocumentsResult(
+        hits=[SearchHit.from_hit(hit) for hit in found.hits], note=found.note
+    )
+
+
+def build_fetch_tool(library: DocumentLibrary) -> Tool[FetchArguments]:
+    """Build the `fetch` tool."""
+
+    async def run(arguments: FetchArguments, call: CallContext) -> FetchResult:
+        page = await library.read_page(call.caller, arguments.id)
+        return FetchResult.from_page(page, arguments.id)
+
+    return Tool(
+        name="fetch",
+        title="Fetch a document",
+        description="Read what `search` found.",
+        group=Group.KNOWLEDGE,
+        arguments=FetchArguments,
+        result=FetchResult,
+        run=run,
+        hints=READ_ONLY_HINTS,
+    )
+
+
+def build_add_note_tool(library: DocumentLibrary) -> Tool[AddNoteArguments]:
+    """Build the `add_note` tool."""
+
+    async def run(arguments: AddNoteArguments, call: CallContext) -> AddNoteResult:
+        note = await library.add_note(call.caller, arguments.text, arguments.title)
+        return AddNoteResult(id=note.id, title=note.title, url=note.url)
+
+    return Tool(
+        name="add_note",
+        title="Add a note",
+        description="Keep a note that `search` finds.",
+        group=Group.KNOWLEDGE,
+        arguments=AddNoteArguments,
+        result=AddNoteResult,
+        run=run,
+        hints=_NON_DESTRUCTIVE_HINTS,
+    )
+
+
+def build_document_template(library: DocumentLibrary) -> ResourceTemplate:
+    """Build the resource template for pages of documents."""
+
+    async def read(uri: str) -> str | None:
+        if not uri.startswith((RESOURCE_URI_PREFIX, DOCUMENT_URL_PREFIX)):
+            return None
+        try:
+            page = await library.read_page(LOCAL_CALLER, uri)
+        except NotFoundError:
+            return None
+        id_ = uri.removeprefix(RESOURCE_URI_PREFIX).removeprefix(DOCUMENT_URL_PREFIX)
+        return json.dumps(FetchResult.from_page(page, id_).to_dict(), indent=2, ensure_ascii=False)
+
+    return ResourceTemplate(
+        uri_template=f"{RESOURCE_URI_PREFIX}{{id}}",
+        name="document",
+        title="Document",
+        description="A document that was indexed, or a note.",
+        read=read,
+    )

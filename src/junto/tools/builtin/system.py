@@ -1,11 +1,31 @@
-"""The tools of the group kit: the clock and the environment."""
+"""The tools `current_time`, `get_env` and `execute_command`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import Field
 from typing_extensions import override
 
-from junto.kit.clock import now_in
-from junto.kit.environment import Environment
-from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
+from junto.local_tools.commands import CommandLimits, CommandRunner
+from junto.local_tools.system_info import Environment, get_current_time
+from junto.security.commands import SAFE_COMMANDS, CommandPolicy, CommandRule
+from junto.security.paths import Roots
+from junto.settings.enums import ToolAccess
+from junto.settings.list_entries import CommandEntry
+from junto.settings.schema import ToolsSettings
+from junto.tools.base import Arguments, Result
+from junto.tools.services import ToolServices
+from junto.tools.tool import READ_ONLY_HINTS, CallContext, Group, Hints, Tool
+
+_DESTRUCTIVE_HINTS = Hints(read_only=False, destructive=True, idempotent=False, open_world=True)
+
+
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    settings, environment = services.settings.tools, services.environment
+    yield build_current_time_tool(settings.timezone)
+    yield build_get_env_tool(Environment(environment, services.redactor))
+    yield build_execute_command_tool(_build_runner(settings, services.roots, environment))
 
 
 class CurrentTimeArguments(Arguments):
@@ -14,7 +34,7 @@ class CurrentTimeArguments(Arguments):
     timezone: str | None = Field(None, description="As Asia/Taipei")
 
 
-class CurrentTime(Result):
+class CurrentTimeResult(Result):
     """Result of `current_time`."""
 
     iso8601: str
@@ -23,29 +43,30 @@ class CurrentTime(Result):
 
     @override
     def text(self) -> str:
-        """Return the time first."""
+        """Return the time, its timezone and its timestamp."""
         return f"{self.iso8601} ({self.timezone}, timestamp {self.timestamp})"
 
 
-def current_time(default_zone: str) -> Tool[CurrentTimeArguments]:
-    """Return the tool that tells the time, in `default_zone` unless asked otherwise."""
+def build_current_time_tool(default_timezone: str) -> Tool[CurrentTimeArguments]:
+    """Build the `current_time` tool; `default_timezone` applies if the call names none."""
 
-    async def run(arguments: CurrentTimeArguments, _call: Call) -> CurrentTime:
-        zone = arguments.timezone or default_zone
-        moment = now_in(zone)
-        return CurrentTime(
-            iso8601=moment.isoformat(), timestamp=int(moment.timestamp()), timezone=zone
+    async def run(arguments: CurrentTimeArguments, _call: CallContext) -> CurrentTimeResult:
+        timezone = arguments.timezone or default_timezone
+        now = get_current_time(timezone)
+        return CurrentTimeResult(
+            iso8601=now.isoformat(), timestamp=int(now.timestamp()), timezone=timezone
         )
 
     return Tool(
         name="current_time",
         title="Current time",
-        description=f"The date and time now. Default timezone: {default_zone}.",
+        description=f"The date and time now. Default timezone: {default_timezone}.",
         group=Group.KIT,
         arguments=CurrentTimeArguments,
-        result=CurrentTime,
+        result=CurrentTimeResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
+        instructions="current_time tells the time in any zone.",
     )
 
 
@@ -55,7 +76,7 @@ class GetEnvArguments(Arguments):
     key: str = Field(min_length=1, max_length=1000)
 
 
-class EnvironmentValue(Result):
+class GetEnvResult(Result):
     """Result of `get_env`."""
 
     key: str
@@ -64,7 +85,7 @@ class EnvironmentValue(Result):
 
     @override
     def text(self) -> str:
-        """Return the value, or why there is none."""
+        """Return the value, or why it is not shown."""
         if not self.is_set:
             return f"{self.key} is not set."
         if self.value is None:
@@ -72,12 +93,12 @@ class EnvironmentValue(Result):
         return f"{self.key}={self.value}"
 
 
-def get_env(environment: Environment) -> Tool[GetEnvArguments]:
-    """Return the tool that reads one variable of `environment`."""
+def build_get_env_tool(environment: Environment) -> Tool[GetEnvArguments]:
+    """Build the `get_env` tool."""
 
-    async def run(arguments: GetEnvArguments, _call: Call) -> EnvironmentValue:
+    async def run(arguments: GetEnvArguments, _call: CallContext) -> GetEnvResult:
         variable = environment.get(arguments.key)
-        return EnvironmentValue(key=variable.key, is_set=variable.is_set, value=variable.value)
+        return GetEnvResult(key=variable.key, is_set=variable.is_set, value=variable.value)
 
     return Tool(
         name="get_env",
@@ -85,7 +106,100 @@ def get_env(environment: Environment) -> Tool[GetEnvArguments]:
         description="An environment variable of the server; of a secret, only whether it is set.",
         group=Group.KIT,
         arguments=GetEnvArguments,
-        result=EnvironmentValue,
+        result=GetEnvResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
+        instructions=(
+            "get_env reads one environment variable of the server; secrets are never shown."
+        ),
+    )
+
+
+class ExecuteCommandArguments(Arguments):
+    """Arguments of `execute_command`."""
+
+    command: str = Field(max_length=200, description="A program's name; there is no shell.")
+    args: list[str] = Field(default_factory=list)
+    cwd: str | None = None
+    timeout_seconds: float | None = Field(None, gt=0)
+
+
+class ExecuteCommandResult(Result):
+    """Result of `execute_command`."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    truncated: bool
+
+    @override
+    def text(self) -> str:
+        """Return the output, then the exit code."""
+        footer = f"[exit code {self.exit_code}{', output cut' if self.truncated else ''}]"
+        return "\n".join(filter(None, [self.stdout.rstrip("\n"), self.stderr.rstrip("\n"), footer]))
+
+
+def build_execute_command_tool(runner: CommandRunner) -> Tool[ExecuteCommandArguments]:
+    """Build the `execute_command` tool."""
+
+    async def run(arguments: ExecuteCommandArguments, call: CallContext) -> ExecuteCommandResult:
+        call.job_handle.set_status(f"running {arguments.command}")
+        output = await runner.run(
+            arguments.command, arguments.args, arguments.cwd, arguments.timeout_seconds
+        )
+        return ExecuteCommandResult(
+            exit_code=output.exit_code,
+            stdout=output.stdout,
+            stderr=output.stderr,
+            truncated=output.truncated,
+        )
+
+    allowed = ", ".join(sorted(runner.commands.rules))
+    return Tool(
+        name="execute_command",
+        title="Execute command",
+        description=f"Run one of: {allowed}.",
+        group=Group.KIT,
+        arguments=ExecuteCommandArguments,
+        result=ExecuteCommandResult,
+        run=run,
+        hints=_DESTRUCTIVE_HINTS,
+        access=ToolAccess.ALL,
+        is_long_running=True,
+    )
+
+
+def _build_runner(
+    settings: ToolsSettings, roots: Roots, environment: Mapping[str, str]
+) -> CommandRunner:
+    return CommandRunner(
+        roots=roots,
+        commands=CommandPolicy(
+            {
+                **SAFE_COMMANDS,
+                **{entry.name: _build_rule(entry) for entry in settings.commands},
+            }
+        ),
+        limits=CommandLimits(
+            timeout_seconds=settings.command_seconds,
+            cpu_seconds=int(settings.command_seconds) + 1,
+            memory_bytes=settings.command_memory,
+        ),
+        sandboxed=settings.confine,
+        environment={
+            name: environment[name] for name in settings.command_environment if name in environment
+        },
+    )
+
+
+def _build_rule(entry: CommandEntry) -> CommandRule:
+    inner = CommandRule(flags=frozenset(entry.flags), positionals=entry.words)
+    return CommandRule(
+        flags=inner.flags,
+        positionals=inner.positionals,
+        subcommands=dict.fromkeys(entry.subcommands, inner),
+        unchecked=entry.anything,
+        program=str(entry.program) if entry.program else None,
+        network=entry.network,
+        writes=entry.writes,
     )

@@ -1,26 +1,42 @@
-"""The tool `usage`: what was used, and what is left of budgets."""
+"""The tool `usage`: token usage, cost and remaining budgets."""
 
+from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 from pydantic import Field
 from typing_extensions import override
 
-from junto.telemetry.reports import By, Line, Standing, UsageReports, beginning
-from junto.tools.tool import HARMLESS, Arguments, Call, Group, Result, Tool
+from junto.telemetry.usage_reports import (
+    BudgetStatus,
+    GroupBy,
+    UsageGroup,
+    UsageReports,
+    parse_window_start,
+)
+from junto.tools.base import Arguments, Result
+from junto.tools.services import ToolServices
+from junto.tools.tool import READ_ONLY_HINTS, CallContext, Group, Tool
 
-_WINDOW = "30d"
-_MOST = 50
+_DEFAULT_WINDOW = "30d"
+_MAX_LINES = 50
+
+
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    if services.settings.usage.enabled:
+        yield build_usage_tool(services.usage_reports)
 
 
 class UsageArguments(Arguments):
     """Arguments of `usage`."""
 
-    window: str = Field(_WINDOW, max_length=20, description="Such as today, 24h, 7d.")
-    by: By = By.MODEL
+    window: str = Field(_DEFAULT_WINDOW, max_length=20, description="Such as today, 24h, 7d.")
+    by: GroupBy = GroupBy.MODEL
 
 
 class UsageLine(Result):
-    """What was used under one name."""
+    """The usage of one group, such as a model."""
 
     name: str
     calls: int
@@ -28,34 +44,34 @@ class UsageLine(Result):
     input_tokens: int
     output_tokens: int
     cost_usd: float
-    # Whether some of it has no known price, so that it costs more.
+    # Whether some calls have no known price, so that the actual cost is higher.
     partly_unpriced: bool
 
     @classmethod
-    def of(cls, line: Line) -> "UsageLine":
-        """Return a line as a caller sees it."""
-        amount = line.amount
+    def from_line(cls, line: UsageGroup) -> "UsageLine":
+        """Return the usage of a group."""
+        totals = line.totals
         return cls(
             name=line.name,
-            calls=amount.calls,
-            failures=amount.failures,
-            input_tokens=amount.input_tokens,
-            output_tokens=amount.output_tokens,
-            cost_usd=_rounded(amount.cost),
-            partly_unpriced=amount.unpriced > 0,
+            calls=totals.calls,
+            failures=totals.failures,
+            input_tokens=totals.input_tokens,
+            output_tokens=totals.output_tokens,
+            cost_usd=_round_usd(totals.cost),
+            partly_unpriced=totals.unpriced > 0,
         )
 
     @override
     def text(self) -> str:
-        """Return it as one line of a list."""
+        """Return the usage as one line."""
         failed = f" ({self.failures} failed)" if self.failures else ""
         used = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
         more = " and what has no known price" if self.partly_unpriced else ""
         return f"{self.name}: {self.calls:,} calls{failed}, {used}, ${self.cost_usd:g}{more}"
 
 
-class BudgetLeft(Result):
-    """How a budget stands."""
+class BudgetLine(Result):
+    """The state of a budget."""
 
     name: str
     period: str
@@ -63,48 +79,48 @@ class BudgetLeft(Result):
     left_usd: float
 
     @classmethod
-    def of(cls, standing: Standing) -> "BudgetLeft":
-        """Return a budget as a caller sees it."""
-        account = standing.account
+    def from_status(cls, status: BudgetStatus) -> "BudgetLine":
+        """Return the state of a budget."""
+        account = status.account
         return cls(
             name=account.key,
             period=account.period,
-            limit_usd=_rounded(account.limit),
-            left_usd=_rounded(standing.left),
+            limit_usd=_round_usd(account.limit),
+            left_usd=_round_usd(status.balance),
         )
 
     @override
     def text(self) -> str:
-        """Return it as one line of a list."""
+        """Return the budget as one line of a list."""
         return f"- {self.name} ({self.period}): ${self.left_usd:g} of ${self.limit_usd:g} left"
 
 
-class UsageReport(Result):
+class UsageResult(Result):
     """Result of `usage`."""
 
     total: UsageLine
     lines: list[UsageLine]
-    budgets: list[BudgetLeft]
+    budgets: list[BudgetLine]
 
     @override
     def text(self) -> str:
-        """Return the whole first, then its parts."""
-        left = ["Budgets:", *(budget.text() for budget in self.budgets)] if self.budgets else []
-        parts = [f"- {line.text()}" for line in self.lines]
-        return "\n".join([self.total.text(), *parts, *left])
+        """Return the total, then one line per group and per budget."""
+        budgets = ["Budgets:", *(budget.text() for budget in self.budgets)] if self.budgets else []
+        lines = [f"- {line.text()}" for line in self.lines]
+        return "\n".join([self.total.text(), *lines, *budgets])
 
 
-def usage(reports: UsageReports) -> Tool[UsageArguments]:
-    """Return the tool that tells a caller what they used."""
+def build_usage_tool(reports: UsageReports) -> Tool[UsageArguments]:
+    """Build the `usage` tool."""
 
-    async def run(arguments: UsageArguments, call: Call) -> UsageReport:
-        since = beginning(arguments.window, reports.now())
-        lines = await reports.lines(arguments.by, since, call.caller)
-        total = await reports.total(since, call.caller)
-        return UsageReport(
-            total=UsageLine.of(Line(arguments.window, total)),
-            lines=[UsageLine.of(line) for line in lines[:_MOST]],
-            budgets=[BudgetLeft.of(standing) for standing in await reports.budgets()],
+    async def run(arguments: UsageArguments, call: CallContext) -> UsageResult:
+        since = parse_window_start(arguments.window, reports.now())
+        lines = await reports.group_usage(arguments.by, since, call.caller)
+        total = await reports.get_total(since, call.caller)
+        return UsageResult(
+            total=UsageLine.from_line(UsageGroup(arguments.window, total)),
+            lines=[UsageLine.from_line(line) for line in lines[:_MAX_LINES]],
+            budgets=[BudgetLine.from_status(status) for status in await reports.list_budgets()],
         )
 
     return Tool(
@@ -113,11 +129,11 @@ def usage(reports: UsageReports) -> Tool[UsageArguments]:
         description="What you used, and what is left of budgets.",
         group=Group.OPS,
         arguments=UsageArguments,
-        result=UsageReport,
+        result=UsageResult,
         run=run,
-        hints=HARMLESS,
+        hints=READ_ONLY_HINTS,
     )
 
 
-def _rounded(amount: Decimal) -> float:
+def _round_usd(amount: Decimal) -> float:
     return float(round(amount, 6))

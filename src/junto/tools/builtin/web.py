@@ -1,25 +1,42 @@
 """The tool `http_get`."""
 
 import asyncio
+from collections.abc import Iterator
+from typing import Any
 
 from pydantic import Field
 from typing_extensions import override
 
 from junto.domain.errors import InputOutputError
-from junto.tools.tool import Arguments, Call, Group, Hints, Result, Tool
+from junto.settings.enums import ToolAccess
+from junto.tools.base import Arguments, Result
+from junto.tools.services import ToolServices
+from junto.tools.tool import CallContext, Group, Hints, Tool
 
-_ASKING = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
-_TEXTS = ("text/", "application/json", "application/xml", "application/javascript", "+json", "+xml")
+_HINTS = Hints(read_only=True, destructive=False, idempotent=True, open_world=True)
+_TEXT_TYPES = (
+    "text/",
+    "application/json",
+    "application/xml",
+    "application/javascript",
+    "+json",
+    "+xml",
+)
 
 
-class WebArguments(Arguments):
+def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
+    """Yield the tools of this module."""
+    yield build_http_get_tool(services.settings.jobs.reply_bytes)
+
+
+class HttpGetArguments(Arguments):
     """Arguments of `http_get`."""
 
     url: str
     readable: bool = Field(default=False, description="A page as plain text.")
 
 
-class WebPage(Result):
+class HttpGetResult(Result):
     """Result of `http_get`."""
 
     url: str
@@ -30,28 +47,29 @@ class WebPage(Result):
 
     @override
     def text(self) -> str:
-        """Return the page, then where it came from."""
+        """Return the body, then status, content type and URL."""
         return f"{self.body}\n\n[{self.status} {self.content_type} {self.url}]"
 
 
-def http_get(most_bytes: int) -> Tool[WebArguments]:
-    """Return the tool that fetches from the public web."""
+def build_http_get_tool(max_reply_bytes: int) -> Tool[HttpGetArguments]:
+    """Build the `http_get` tool."""
 
-    async def run(arguments: WebArguments, _call: Call) -> WebPage:
-        from junto.domain.pages import readable  # for those who fetch something
-        from junto.kit.web import fetched
+    async def run(arguments: HttpGetArguments, _call: CallContext) -> HttpGetResult:
+        from junto.local_tools.web import fetch  # slow imports, only needed to fetch something
+        from junto.text.html_text import html_to_text
 
-        page = await fetched(arguments.url)
-        kind = page.content_type.lower()
-        if not any(text in kind for text in _TEXTS) and b"\0" in page.body[:8192]:
+        page = await fetch(arguments.url)
+        content_type = page.content_type.lower()
+        if not any(text in content_type for text in _TEXT_TYPES) and b"\0" in page.body[:8192]:
             raise InputOutputError(
-                f"{arguments.url} is no text, but {len(page.body):,} bytes of {kind or 'that'}."
+                f"{arguments.url} is no text, but {len(page.body):,} bytes of "
+                f"{content_type or 'that'}."
             )
         body = page.text()
-        if arguments.readable and "html" in kind:
-            body = await asyncio.to_thread(readable, body)
-        shown = body.encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")
-        return WebPage(
+        if arguments.readable and "html" in content_type:
+            body = await asyncio.to_thread(html_to_text, body)
+        shown = body.encode("utf-8", "replace")[:max_reply_bytes].decode("utf-8", "ignore")
+        return HttpGetResult(
             url=page.url,
             status=page.status,
             content_type=page.content_type,
@@ -64,8 +82,9 @@ def http_get(most_bytes: int) -> Tool[WebArguments]:
         title="HTTP GET",
         description="Fetch a page.",
         group=Group.KIT,
-        arguments=WebArguments,
-        result=WebPage,
+        arguments=HttpGetArguments,
+        result=HttpGetResult,
         run=run,
-        hints=_ASKING,
+        hints=_HINTS,
+        access=ToolAccess.READ,
     )

@@ -1,1 +1,0 @@
-"""Local tools that cannot escape."""

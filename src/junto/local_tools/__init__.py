@@ -1,0 +1,1 @@
+"""Sandboxed local tools: files, commands, web requests and system information."""

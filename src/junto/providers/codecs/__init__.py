@@ -1,0 +1,1 @@
+"""Codecs for provider APIs: encode questions as JSON, decode events. No I/O."""

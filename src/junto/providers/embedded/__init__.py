@@ -1,1 +1,0 @@
-"""The model inside Junto: its weights, its engine, and how it is spoken to."""

@@ -1,0 +1,1 @@
+"""The embedded model: its weights, its llama.cpp engine, and its provider."""

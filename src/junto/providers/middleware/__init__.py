@@ -1,0 +1,1 @@
+"""Provider wrappers, one for each concern, and the router that assembles them."""

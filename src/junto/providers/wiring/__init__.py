@@ -1,1 +1,0 @@
-"""The ways out to models: connections, addresses, streams, the clouds."""

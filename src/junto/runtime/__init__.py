@@ -1,0 +1,1 @@
+"""Asyncio tasks, supervised processes and the daemon, with reliable cleanup."""

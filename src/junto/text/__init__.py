@@ -1,0 +1,1 @@
+"""Text processing that depends on nothing else: charsets, HTML to text, search tokens."""

@@ -1,1 +1,0 @@
-"""Tasks and processes that end when they should, and not before."""
