@@ -20,7 +20,7 @@ from tests.clients import Remark
 from tests.event_loop import poll_until
 from tests.processes import command_lines
 
-ANY_ARGUMENTS = CommandRule(unchecked=True, writes=True)
+ANY_ARGUMENTS = CommandRule(unchecked=True, writes=True, spawns=True)
 
 
 def build_runner(folder: Path, *names: str, **options: object) -> CommandRunner:
@@ -237,7 +237,7 @@ def test_no_argument_that_a_rule_does_not_list_is_accepted(
     assert accepted > 500
 
 
-FILTER = '[filter "f"]\n\tclean = {script}\n'
+FILTER = '[filter "{name}"]\n\tclean = {script}\n\trequired = true\n'
 PROMISOR = (
     '[remote "x"]\n\tpromisor = true\n\turl = {script}\n\tuploadpack = {script}\n'
     "[extensions]\n\tpartialClone = x\n[core]\n\trepositoryformatversion = 1\n"
@@ -248,39 +248,140 @@ PROTOCOL = (
 )
 SIGNATURE = '[gpg "ssh"]\n\tprogram = {script}\n[gpg]\n\tformat = ssh\n'
 TEXTCONV = '[diff "t"]\n\ttextconv = {script}\n'
+EVERYTHING = (
+    "[core]\n\tfsmonitor = {script}\n\tpager = {script}\n\thooksPath = {folder}\n"
+    "\teditor = {script}\n\tsshCommand = {script}\n\talternateRefsCommand = {script}\n"
+    "[diff]\n\texternal = {script}\n\tsubmodule = diff\n"
+    "[alias]\n\tstatus = !{script}\n[gpg]\n\tprogram = {script}\n"
+    "[log]\n\tshowSignature = true\n[credential]\n\thelper = {script}\n"
+    '[merge "t"]\n\tdriver = {script}\n[trailer "t"]\n\tcmd = {script}\n'
+)
+# Characters that `str.splitlines` takes for the end of a line, and git does not.
+ODD_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 # Config and attributes of a repository, and the git command that would run their program.
 HOSTILE_CONFIGS = {
-    "a filter": (FILTER, "*.txt filter=f\n", ("diff",)),
-    "a filter by blame": (FILTER, "*.txt filter=f\n", ("blame", "deep/file.txt")),
+    "a filter": (FILTER, "*.txt filter={name}\n", ("diff",)),
+    "a filter by status": (FILTER, "*.txt filter={name}\n", ("status",)),
+    "a filter by blame": (FILTER, "*.txt filter={name}\n", ("blame", "deep/file.txt")),
     "textconv by blame": (TEXTCONV, "*.txt diff=t\n", ("blame", "deep/file.txt")),
     "a signature": (SIGNATURE, "", ("log", "--format=%GG")),
+    "a trailer": (EVERYTHING, "", ("log", "--format=%(trailers:key=t)")),
     "a promisor remote": (PROMISOR, "", ("show", "1" * 40)),
     "the ext protocol": (PROTOCOL, "", ("show", "1" * 40)),
-}
+    **{
+        f"all by {words[0]}": (EVERYTHING + TEXTCONV, "*.txt diff=t merge=t\n", words)
+        for words in (
+            ("status",), ("diff",), ("log", "-p"), ("show",), ("blame", "deep/file.txt"),
+            ("describe", "--always", "--dirty"), ("branch", "-vv"), ("ls-files", "-m"),
+            ("shortlog", "HEAD"), ("tag", "-l"), ("rev-parse", "HEAD"),
+        )
+    },
+}  # fmt: skip
 
 
+class HostileRepository:
+    """A repository that tries to make git run a script, which leaves a file where it was run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.planted = folder / "planted"
+        self.script = folder / "evil.sh"
+        self.script.write_text(f"#!/bin/sh\ntouch {self.planted}\ncat\n")
+        self.script.chmod(0o755)
+
+    def configure(self, git_dir: Path, config: str, name: str = "f") -> None:
+        with (git_dir / "config").open("a") as file:
+            file.write(
+                config.replace("{script}", str(self.script))
+                .replace("{folder}", str(self.folder))
+                .replace("{name}", name)
+            )
+
+    async def run_git(self, *words: str, sandboxed: bool) -> CommandOutput:
+        # May write, so that the script could leave its file.
+        rules = {"git": replace(SAFE_COMMANDS["git"], writes=True)}
+        runner = CommandRunner(
+            roots=Roots.from_paths([self.folder]),
+            commands=CommandPolicy(rules),
+            sandboxed=sandboxed,
+        )
+        return await run(runner, "git", *words)
+
+
+@pytest.fixture
+def hostile(repository: Path) -> HostileRepository:
+    return HostileRepository(repository)
+
+
+def add_submodule(folder: Path, other: Path) -> None:
+    """Add a new repository as the submodule `sub`."""
+
+    def run_git(cwd: Path, *words: str) -> None:
+        options = ("protocol.file.allow=always", "user.email=a", "user.name=x")
+        flags = [flag for option in options for flag in ("-c", option)]
+        subprocess.run(["/usr/bin/git", *flags, *words], cwd=cwd, check=True, env={"HOME": "/"})
+
+    other.mkdir()
+    (other / "inner.txt").write_text("one\n")
+    run_git(other, "init", "-q")
+    run_git(other, "add", ".")
+    run_git(other, "commit", "-qm", "first")
+    run_git(folder, "submodule", "--quiet", "add", str(other), "sub")
+    run_git(folder, "commit", "-qm", "sub")
+
+
+both_modes = pytest.mark.parametrize("sandboxed", [True, False], ids=["sandboxed", "unconfined"])
+
+
+@both_modes
 @pytest.mark.parametrize("attack", HOSTILE_CONFIGS)
 async def test_no_program_from_the_config_of_a_repository_is_run(
-    repository: Path, attack: str
+    hostile: HostileRepository, attack: str, *, sandboxed: bool
 ) -> None:
     config, attributes, words = HOSTILE_CONFIGS[attack]
-    planted, script = repository / "planted", repository / "evil.sh"
-    script.write_text(f"#!/bin/sh\ntouch {planted}\ncat\n")
-    script.chmod(0o755)
-    with (repository / ".git" / "config").open("a") as file:
-        file.write(config.replace("{script}", str(script)))
-    (repository / ".gitattributes").write_text(attributes)
-    (repository / "deep/file.txt").write_text("changed\n")
-    runner = CommandRunner(
-        roots=Roots.from_paths([repository]),
-        # May write, so that the script could leave its file.
-        commands=CommandPolicy({"git": replace(SAFE_COMMANDS["git"], writes=True)}),
-    )
+    hostile.configure(hostile.folder / ".git", config)
+    (hostile.folder / ".gitattributes").write_text(attributes.replace("{name}", "f"))
+    (hostile.folder / "deep/file.txt").write_text("changed\n")
 
-    with contextlib.suppress(SecurityError):
-        await run(runner, "git", *words)
+    await hostile.run_git(*words, sandboxed=sandboxed)
 
-    assert not planted.exists()
+    assert not hostile.planted.exists()
+
+
+@pytest.mark.parametrize("char", ODD_LINE_ENDS, ids=lambda char: f"U+{ord(char):04X}")
+async def test_a_filter_with_an_odd_name_is_not_run(hostile: HostileRepository, char: str) -> None:
+    hostile.configure(hostile.folder / ".git", FILTER, f"a{char}b")
+    (hostile.folder / ".gitattributes").write_text(f"*.txt filter=a{char}b\n")
+    (hostile.folder / "deep/file.txt").write_text("changed\n")
+
+    await hostile.run_git("diff", sandboxed=False)
+
+    assert not hostile.planted.exists()
+
+
+@both_modes
+async def test_nothing_is_run_in_a_submodule(
+    hostile: HostileRepository, tmp_path: Path, *, sandboxed: bool
+) -> None:
+    """A submodule has its own config and attributes, and git starts itself in it."""
+    add_submodule(hostile.folder, tmp_path / "other")
+    module = hostile.folder / ".git" / "modules" / "sub"
+    hostile.configure(module, EVERYTHING + FILTER + TEXTCONV)
+    (module / "info").mkdir(exist_ok=True)
+    (module / "info" / "attributes").write_text("*.txt filter=f diff=t\n")
+    hostile.configure(hostile.folder / ".git", "[diff]\n\tsubmodule = diff\n")
+    with (hostile.folder / ".gitmodules").open("a") as file:
+        file.write("\tignore = none\n")
+    (hostile.folder / "sub" / "inner.txt").write_text("changed\n")
+
+    for words in (
+        ("status",), ("status", "--short"), ("diff",), ("show",), ("log", "-p"),
+        ("describe", "--always", "--dirty"), ("ls-files", "-m"),
+    ):  # fmt: skip
+        result = await hostile.run_git(*words, sandboxed=sandboxed)
+        assert (words, result.exit_code, result.stderr) == (words, 0, "")
+
+    assert not hostile.planted.exists()
 
 
 async def test_links_inside_a_folder_are_not_followed_even_without_the_sandbox(
@@ -359,7 +460,9 @@ async def test_a_configured_program_sees_its_own_folder_but_not_the_parent(
     tool.chmod(0o755)
     runner = CommandRunner(
         roots=Roots.from_paths([repository]),
-        commands=CommandPolicy({"tool": CommandRule(unchecked=True, program=str(tool))}),
+        commands=CommandPolicy(
+            {"tool": CommandRule(unchecked=True, program=str(tool), spawns=True)}
+        ),
     )
 
     result = await run(runner, "tool")
@@ -381,13 +484,14 @@ async def test_even_a_shell_sees_only_the_allowed_folders_and_no_network(
     result = await run(build_runner(repository, "bash"), "bash", "-c", script)
 
     assert result.stdout == "one\ntwo\n"
-    assert result.stderr.count("Permission denied") >= 9  # the last one is for /tmp
+    refusals = ("Permission denied", "Read-only file system", "Operation not permitted")
+    assert sum(result.stderr.count(refusal) for refusal in refusals) >= 11
     assert (repository / "made").read_text() == "y\n"
     assert not (repository.parent / "planted").exists()
 
 
 async def test_a_read_only_command_cannot_write(repository: Path) -> None:
-    rules = {"bash": CommandRule(unchecked=True)}
+    rules = {"bash": CommandRule(unchecked=True, spawns=True)}
     runner = CommandRunner(roots=Roots.from_paths([repository]), commands=CommandPolicy(rules))
 
     result = await run(runner, "bash", "-c", "echo x > deep/file.txt; rm deep/file.txt; mkdir y")
@@ -395,28 +499,6 @@ async def test_a_read_only_command_cannot_write(repository: Path) -> None:
     assert (repository / "deep/file.txt").read_text() == "one\ntwo\n"
     assert not (repository / "y").exists()
     assert result.exit_code != 0
-
-
-async def test_a_repository_cannot_make_git_run_anything(repository: Path) -> None:
-    planted = repository / "planted"
-    script = repository / "evil.sh"
-    script.write_text(f"#!/bin/sh\ntouch {planted}\ncat\n")
-    script.chmod(0o755)
-    config = (
-        f"[core]\n\tfsmonitor = {script}\n\tpager = {script}\n\thooksPath = {repository}\n"
-        f'[diff]\n\texternal = {script}\n[diff "t"]\n\ttextconv = {script}\n'
-        f"[alias]\n\tstatus = !{script}\n[gpg]\n\tprogram = {script}\n"
-        "[log]\n\tshowSignature = true\n"
-    )
-    with (repository / ".git" / "config").open("a") as file:
-        file.write(config)
-    (repository / ".gitattributes").write_text("*.txt diff=t\n")
-    (repository / "deep/file.txt").write_text("changed\n")
-
-    for words in (("status",), ("diff",), ("log", "-p"), ("show",), ("blame", "deep/file.txt")):
-        await run(build_runner(repository), "git", *words)
-
-    assert not planted.exists()
 
 
 async def test_the_environment_of_the_server_is_not_passed_to_a_command(
@@ -465,6 +547,34 @@ async def test_memory_and_file_sizes_are_limited(repository: Path) -> None:
     assert "MemoryError" in out_of_memory.stderr
     assert too_large.exit_code != 0
     assert (repository / "big").stat().st_size <= 100_000
+
+
+async def test_limits_hold_for_everything_that_a_command_starts(repository: Path) -> None:
+    limits = CommandLimits(processes=10, memory_bytes=150 * 1024**2, scratch_bytes=2**20)
+    runner = build_runner(repository, "bash", "python3", limits=limits)
+    greedy = "import time; x = bytearray(b'x') * (40 * 2**20); time.sleep(20)"
+    bomb = (
+        "import os, time\nfor _ in range(30):\n    if os.fork() == 0: time.sleep(20)\ntime.sleep(1)"
+    )
+
+    forks = await _run_to_end(runner, "python3", "-c", bomb)
+    memory = await _run_to_end(
+        runner, "bash", "-c", f'for i in $(seq 8); do python3 -c "{greedy}" & done; wait'
+    )
+    scratch = await _run_to_end(
+        runner, "bash", "-c", "for i in $(seq 9); do head -c 300000 /dev/zero > $TMPDIR/$i; done"
+    )
+
+    assert "Resource temporarily unavailable" in forks or "too many processes" in forks
+    assert "too much memory" in memory or "Killed" in memory
+    assert "No space left" in scratch or "temporary files" in scratch
+
+
+async def _run_to_end(runner: CommandRunner, *words: str) -> str:
+    try:
+        return (await run(runner, *words, seconds=8)).stderr
+    except JuntoError as error:
+        return error.message
 
 
 # A shell that ignores signals, with children in their own sessions that do so too.

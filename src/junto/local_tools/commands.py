@@ -6,7 +6,6 @@ No process that a command starts outlives the call.
 import asyncio
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from junto.domain.errors import ExecutionError, NotFoundError, SecurityError, TimeLimitError
+from junto.runtime import seccomp
 from junto.runtime.processes import ProcessSpec, run_supervised
 from junto.security.commands import AllowedCommand, CommandPolicy
 from junto.security.paths import Roots
@@ -28,12 +28,11 @@ _SYSTEM_PATHS = (
     "/dev/zero", "/nix/store",
 )  # fmt: skip
 _WRITABLE_DEVICES = ("/dev/null",)
-_GIT_CONFIG_TIMEOUT_SECONDS = 10.0
-# Repository settings that make git run a program, and that no option of ours overrides.
-_UNSAFE_GIT_KEYS = re.compile(
-    r"filter\..*\.(?:clean|smudge|process)|remote\..*\.(?:promisor|vcs)|extensions\.partialclone"
-    r"|core\.(?:alternaterefscommand|gitproxy)|uploadpack\..*|submodule\..*\.update"
-)
+_EXCEEDED_MESSAGES = {
+    "processes": "It started too many processes and was stopped (tools.command_processes).",
+    "memory": "It used too much memory and was stopped (tools.command_memory).",
+    "scratch": "It wrote too many temporary files and was stopped (tools.command_scratch).",
+}
 # Bytes of output that are returned, and bytes a command may write before it is stopped.
 _MAX_CAPTURED_BYTES, _MAX_OUTPUT_BYTES = 200_000, 64 * 1024 * 1024
 
@@ -44,7 +43,10 @@ class CommandLimits:
 
     timeout_seconds: float = 30.0
     cpu_seconds: int = 60
+    # The command and everything that it starts.
     memory_bytes: int = 2 * 1024**3
+    processes: int = 256
+    scratch_bytes: int = 256 * 1024**2
     file_bytes: int = 100 * 1024**2
     open_files: int = 256
 
@@ -88,30 +90,15 @@ class CommandRunner:
             timeout = min(
                 timeout_seconds or self.limits.timeout_seconds, self.limits.timeout_seconds
             )
+            if command.rule.runs_configured_programs and not seccomp.is_supported():
+                raise SecurityError(
+                    f"{name} is not run on this system: its kernel cannot keep a repository from "
+                    "making it start programs. The operator can allow it in tools.commands."
+                )
             with tempfile.TemporaryDirectory(prefix="junto-") as scratch_dir:
-                if command.rule.reads_repository_config:
-                    await self._check_repository(command, directory_fd, scratch_dir)
                 return await _run_process(
                     self._build_process_spec(command, directory_fd, scratch_dir), timeout
                 )
-
-    async def _check_repository(
-        self, command: AllowedCommand, directory_fd: int, scratch_dir: str
-    ) -> None:
-        """Reject a repository whose settings make git run programs despite our options."""
-        list_keys = replace(command, arguments=("config", "--list", "--name-only"))
-        output = await _run_process(
-            self._build_process_spec(list_keys, directory_fd, scratch_dir),
-            _GIT_CONFIG_TIMEOUT_SECONDS,
-        )
-        unsafe_key = next(
-            filter(_UNSAFE_GIT_KEYS.fullmatch, output.stdout.lower().splitlines()), None
-        )
-        if unsafe_key or output.truncated:
-            raise SecurityError(
-                f"This repository's own configuration can make git run programs ({unsafe_key}), "
-                "so git is not run in it."
-            )
 
     def _build_process_spec(
         self, command: AllowedCommand, directory_fd: int, scratch_dir: str
@@ -132,6 +119,10 @@ class CommandRunner:
                 "RLIMIT_NOFILE": self.limits.open_files,
                 "RLIMIT_CORE": 0,
             },
+            max_processes=self.limits.processes if command.rule.spawns else 1,
+            max_memory_bytes=self.limits.memory_bytes,
+            max_scratch_bytes=self.limits.scratch_bytes,
+            spawn_filter_required=command.rule.runs_configured_programs,
             confined=self.sandboxed,
             network=command.rule.network,
             readable=[*_SYSTEM_PATHS, *_find_program_paths(program), *roots],
@@ -149,6 +140,7 @@ class CommandRunner:
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
             "GIT_ALLOW_PROTOCOL": "none",
             "GIT_CEILING_DIRECTORIES": ":".join(str(folder.parent) for folder in self.roots.paths),
             "GIT_CONFIG_COUNT": "1",
@@ -190,13 +182,16 @@ async def _run_process(spec: ProcessSpec, timeout_seconds: float) -> CommandOutp
                     retryable=False,
                     details={"stdout": partial_stdout} if partial_stdout else {},
                 ) from None
-            status = json.loads(os.read(report_fd, 1000) or b"{}")
+            # The last line is the supervisor's own, and says more than the exit code before it.
+            status = json.loads(os.read(report_fd, 1000).rstrip().split(b"\n")[-1] or b"{}")
     finally:
         os.close(report_fd)
         if write_fd >= 0:
             os.close(write_fd)
+    if "exceeded" in status:
+        raise ExecutionError(_EXCEEDED_MESSAGES[status["exceeded"]])
     if "code" not in status:
-        raise ExecutionError("The command ended in a way that nobody could see.")
+        raise ExecutionError("The command was killed from outside, so its exit code is unknown.")
     return CommandOutput(
         exit_code=status["code"],
         stdout=outputs[0].text(),

@@ -38,7 +38,14 @@ class ProcessSpec:
     # Descriptor of the working directory.
     directory: int
     environment: Mapping[str, str]
+    # Limits of each process, by their name in the module `resource`.
     limits: Mapping[str, int] = field(default_factory=dict)
+    # Limits of the command and its descendants together; 0 means none. With one process, it cannot
+    # start any other program; if that is required, it does not run where the kernel cannot do so.
+    max_processes: int = 0
+    max_memory_bytes: int = 0
+    max_scratch_bytes: int = 0
+    spawn_filter_required: bool = False
     user: ProcessUser | None = None
     # Descriptor to which the exit status is written as JSON, or -1.
     report: int = -1

@@ -1,19 +1,19 @@
-"""A Linux sandbox for commands: PID namespaces, capabilities, Landlock and seccomp.
+"""The Linux sandbox of commands: namespaces, capabilities, Landlock and seccomp, in this order.
 
 Uses only the standard library, because the supervisor runs without site-packages. Features that the
-kernel does not support are skipped.
+kernel does not support are skipped, and what they would have restricted is denied as a whole where
+that is possible: docs/security.md lists what holds where.
 """
 
 import contextlib
 import ctypes
 import os
-import platform
-import struct
 from pathlib import Path
 from typing import Any
 
-_CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
-_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _PR_CAP_AMBIENT = 24, 38, 22, 47
+import seccomp  # type: ignore[import-not-found]  # in the same directory as this script
+
+_PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 38, 47
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
@@ -27,39 +27,8 @@ _FILE_RIGHTS = _EXECUTE | _READ_FILE | (1 << 1) | (1 << 14) | (1 << 15)
 _ALLOWED_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 10})
 _CAPABILITY_COUNT = 64
 
-# By machine: the AUDIT_ARCH constant; the numbers of blocked system calls (ptrace, add_key,
-# request_key, keyctl, perf_event_open, process_vm_readv, process_vm_writev, kcmp, bpf, userfaultfd,
-# pidfd_getfd); and the numbers of prlimit64 and ioctl, whose arguments are checked.
-_SECCOMP_RULES = {
-    "x86_64": (0xC000003E, (101, 248, 249, 250, 298, 310, 311, 312, 321, 323, 438), 302, 16),
-    "aarch64": (0xC00000B7, (117, 217, 218, 219, 241, 270, 271, 272, 280, 282, 438), 261, 29),
-}
-# TIOCSTI and TIOCLINUX, which can inject input into a terminal.
-_BLOCKED_IOCTLS = (0x5412, 0x541C)
-_SECCOMP_ALLOW, _SECCOMP_EPERM = 0x7FFF0000, 0x00050001  # SECCOMP_RET_ERRNO | EPERM
-_BPF_LOAD, _BPF_JEQ, _BPF_JGE, _BPF_RETURN = 0x20, 0x15, 0x35, 0x06
-_OFFSET_SYSCALL, _OFFSET_ARCH, _OFFSET_ARG0, _OFFSET_ARG1 = 0, 4, 16, 24
-_X32_SYSCALL_BIT = 0x40000000
 
-
-def unshare_pid_namespace(*, confined: bool) -> bool:
-    """Put the next child in a new PID namespace, which ends with it; return whether it worked."""
-    uid, gid = os.getuid(), os.getgid()
-    if not confined:
-        return False  # the host's /proc, which it can read, would show other pids
-    if uid == 0:
-        return _call_libc("unshare", _CLONE_NEWPID) == 0
-    # Without root, this requires a user namespace, in which the ids are mapped to themselves.
-    if _call_libc("unshare", _CLONE_NEWUSER | _CLONE_NEWPID) != 0:
-        return False
-    with contextlib.suppress(OSError):
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    return True
-
-
-def apply_sandbox(task: dict[str, Any]) -> None:
+def apply_sandbox(task: dict[str, Any], *, mounts_read_only: bool, memory_counted: bool) -> None:
     """Restrict this process and its descendants to the files and system calls that `task` allows.
 
     Raises:
@@ -67,7 +36,35 @@ def apply_sandbox(task: dict[str, Any]) -> None:
     """
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _restrict_files(task)
-    _restrict_syscalls()
+    _apply_filter(
+        task,
+        network=task["network"],
+        metadata=mounts_read_only,
+        uncounted_memory=memory_counted or not task["max_processes"],
+    )
+
+
+def forbid_spawning(task: dict[str, Any]) -> None:
+    """Keep this process from starting others, without any other restriction.
+
+    Raises:
+        OSError: the task requires it, and the kernel cannot.
+    """
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _apply_filter(task, network=True, metadata=True, uncounted_memory=True)
+
+
+def _apply_filter(
+    task: dict[str, Any], *, network: bool, metadata: bool, uncounted_memory: bool
+) -> None:
+    is_applied = seccomp.apply_filter(
+        network=network,
+        spawn=task["max_processes"] != 1,
+        metadata=metadata,
+        uncounted_memory=uncounted_memory,
+    )
+    if task["spawn_filter_required"] and not is_applied:
+        raise OSError(0, "The command could not be kept from starting programs")
 
 
 def drop_capabilities() -> None:
@@ -111,61 +108,9 @@ class _PathBeneathRule(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def _restrict_syscalls() -> None:
-    rules = _SECCOMP_RULES.get(platform.machine())
-    if rules is None:
-        return
-    architecture, blocked_numbers, prlimit_number, ioctl_number = rules
-    program = b"".join(
-        [
-            _encode_instruction(_BPF_LOAD, _OFFSET_ARCH),
-            _encode_instruction(_BPF_JEQ, architecture, 1, 0),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
-            _encode_instruction(_BPF_LOAD, _OFFSET_SYSCALL),
-            _encode_instruction(_BPF_JGE, _X32_SYSCALL_BIT, 0, 1),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
-            *(
-                _encode_instruction(_BPF_JEQ, number, 0, 1)
-                + _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM)
-                for number in blocked_numbers
-            ),
-            # prlimit64: allowed only for the calling process (pid 0).
-            _encode_instruction(_BPF_JEQ, prlimit_number, 0, 4),
-            _encode_instruction(_BPF_LOAD, _OFFSET_ARG0),
-            _encode_instruction(_BPF_JEQ, 0, 1, 0),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
-            # ioctl: all requests except the blocked ones.
-            _encode_instruction(_BPF_JEQ, ioctl_number, 0, 5),
-            _encode_instruction(_BPF_LOAD, _OFFSET_ARG1),
-            _encode_instruction(_BPF_JEQ, _BLOCKED_IOCTLS[0], 1, 0),
-            _encode_instruction(_BPF_JEQ, _BLOCKED_IOCTLS[1], 0, 1),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_EPERM),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
-            _encode_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
-        ]
-    )
-    # Must stay referenced until prctl() returns, because the struct holds only its address.
-    buffer = ctypes.create_string_buffer(program)
-    filter_ = _BpfProgram(len(program) // 8, ctypes.addressof(buffer))
-    ctypes.CDLL(None).prctl(_PR_SET_SECCOMP, 2, ctypes.byref(filter_), 0, 0)
-
-
-def _encode_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, if_true, if_false, value)
-
-
-class _BpfProgram(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
-
-
 def _syscall(number: int, *arguments: Any) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     return int(libc.syscall(ctypes.c_long(number), *arguments))
-
-
-def _call_libc(name: str, *arguments: int) -> int:
-    return int(getattr(ctypes.CDLL(None), name)(*arguments))
 
 
 def _prctl(option: int, value: int) -> None:

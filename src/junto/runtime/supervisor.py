@@ -7,8 +7,8 @@ It runs in a process of its own, with only Python's standard library, and reads 
 
 When the command exits, so does everything that it started. Where Linux permits, the command gets a
 PID namespace, whose processes the kernel kills together; otherwise this process adopts orphans as
-a subreaper and kills them. It also exits when its parent does. `sandbox` restricts what the command
-can access.
+a subreaper and kills them. It also exits when its parent does. `namespaces` and `sandbox` restrict
+what the command can access, `tree_limits` how much it and its descendants can use.
 """
 
 import contextlib
@@ -19,10 +19,12 @@ import resource
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any, NoReturn
 
-import sandbox  # type: ignore[import-not-found]  # in the same directory as this script
+# In the same directory as this script.
+import namespaces  # type: ignore[import-not-found]
+import sandbox  # type: ignore[import-not-found]
+import tree_limits  # type: ignore[import-not-found]
 
 _LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -33,6 +35,8 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, _ORPHAN_SIGNAL)
 _received_signals: list[int] = []
 # Seconds beyond the grace period before the PID namespace is killed.
 _EXTRA_GRACE_SECONDS = 1.0
+# How often the limits of the tree are checked, and how long to wait without any.
+_CHECK_SECONDS, _IDLE_SECONDS = 0.1, 60.0
 
 
 def main() -> None:
@@ -44,13 +48,16 @@ def main() -> None:
         _prctl(_PR_SET_PDEATHSIG, _ORPHAN_SIGNAL)
     with os.fdopen(int(sys.argv[1]), "rb") as file:
         task: dict[str, Any] = json.load(file)
-    if os.getppid() != task["parent"]:
-        pass  # the parent is gone already
-    elif _LINUX and sandbox.unshare_pid_namespace(confined=task["confined"]):
-        _run_in_pid_namespace(task)
-    else:
-        _run(task)
-        _kill_descendants()
+    if os.getppid() == task["parent"]:  # otherwise, the parent is gone already
+        limits = tree_limits.TreeLimits.from_task(task) if _LINUX else None
+        # Without the sandbox, the command reads the host's /proc, which would show other pids.
+        if _LINUX and task["confined"] and namespaces.unshare_pid_namespace():
+            _run_in_pid_namespace(task, limits)
+        else:
+            _run(task, limits)
+            _kill_descendants()
+            if limits:
+                limits.close()
     is_orphaned = _ORPHAN_SIGNAL in _received_signals or os.getppid() != task["parent"]
     if task["scratch"] and is_orphaned:  # the parent cannot remove it anymore
         import shutil
@@ -58,7 +65,7 @@ def main() -> None:
         shutil.rmtree(task["scratch"], ignore_errors=True)
 
 
-def _run_in_pid_namespace(task: dict[str, Any]) -> None:
+def _run_in_pid_namespace(task: dict[str, Any], limits: tree_limits.TreeLimits | None) -> None:
     """Run the command under an init process; when that exits, the kernel kills the others."""
     alive_read_fd, alive_write_fd = os.pipe()
     init_pid = os.fork()
@@ -68,13 +75,24 @@ def _run_in_pid_namespace(task: dict[str, Any]) -> None:
         os.set_blocking(alive_read_fd, False)
         with contextlib.suppress(BlockingIOError):
             os._exit(len(os.read(alive_read_fd, 1)))  # end of file: the supervisor is gone already
-        _run(task)
+        _run(task, limits, is_init=True)
         os._exit(0)
     os.close(alive_read_fd)
     _close_command_fds(task)
-    deadline = None
+    exceeded = _watch_init(init_pid, task["grace"], limits)
+    if limits:
+        exceeded = limits.close() or exceeded
+    if exceeded:
+        _report(task, {"exceeded": exceeded})
+
+
+def _watch_init(init_pid: int, grace: float, limits: tree_limits.TreeLimits | None) -> str | None:
+    """Wait for the init process, pass on stop signals, and return the limit that ended it."""
+    deadline, exceeded = None, None
     while os.waitpid(init_pid, os.WNOHANG)[0] == 0:
-        timeout = 60.0 if deadline is None else deadline - time.monotonic()
+        timeout = _CHECK_SECONDS if limits else _IDLE_SECONDS
+        if deadline is not None:
+            timeout = deadline - time.monotonic()
         if timeout <= 0:
             os.kill(init_pid, signal.SIGKILL)
         info = signal.sigtimedwait([*_STOP_SIGNALS, signal.SIGCHLD], max(timeout, 0.01))
@@ -82,19 +100,29 @@ def _run_in_pid_namespace(task: dict[str, Any]) -> None:
             _received_signals.append(info.si_signo)
         if _received_signals and deadline is None:
             os.kill(init_pid, signal.SIGTERM)
-            deadline = time.monotonic() + task["grace"] + _EXTRA_GRACE_SECONDS
+            deadline = time.monotonic() + grace + _EXTRA_GRACE_SECONDS
+        if limits and not exceeded and (exceeded := limits.find_excess(init_pid)):
+            os.kill(init_pid, signal.SIGKILL)
+    return exceeded
 
 
-def _run(task: dict[str, Any]) -> None:
+def _run(
+    task: dict[str, Any], limits: tree_limits.TreeLimits | None, *, is_init: bool = False
+) -> None:
     """Run the command and report its exit status."""
     supervisor_pid = os.getpid()
+    mounts_read_only = is_init and namespaces.isolate(task)
     child_pid = os.fork()
     if child_pid == 0:
-        _exec_command(task, supervisor_pid)
+        group = limits.group if limits else None
+        _exec_command(task, supervisor_pid, group, mounts_read_only=mounts_read_only)
     _close_command_fds(task)
-    status = _wait_for_command(child_pid, task["grace"])
+    _report(task, _wait_for_command(child_pid, task["grace"], None if is_init else limits))
+
+
+def _report(task: dict[str, Any], status: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
-        os.write(task["report"], json.dumps(status).encode())
+        os.write(task["report"], json.dumps(status).encode() + b"\n")
 
 
 def _close_command_fds(task: dict[str, Any]) -> None:
@@ -104,9 +132,17 @@ def _close_command_fds(task: dict[str, Any]) -> None:
             os.close(fd)
 
 
-def _exec_command(task: dict[str, Any], supervisor_pid: int) -> NoReturn:
+def _exec_command(
+    task: dict[str, Any],
+    supervisor_pid: int,
+    group: tree_limits.ControlGroup | None,
+    *,
+    mounts_read_only: bool,
+) -> NoReturn:
     """Set up this process for the command and replace it with the command."""
     try:
+        if group:
+            group.join()
         os.setsid()
         for name, limit in task["limits"].items():
             resource.setrlimit(getattr(resource, name), (limit, limit))
@@ -121,7 +157,11 @@ def _exec_command(task: dict[str, Any], supervisor_pid: int) -> NoReturn:
             os._exit(127)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         if _LINUX and task["confined"]:
-            sandbox.apply_sandbox(task)
+            sandbox.apply_sandbox(
+                task, mounts_read_only=mounts_read_only, memory_counted=group is not None
+            )
+        elif _LINUX and task["max_processes"] == 1:
+            sandbox.forbid_spawning(task)
         first_unused_fd = _pass_secret(task["secret"])
         task_fds = (task["directory"], task["report"], task["secret"])
         os.closerange(first_unused_fd, max(256, *(fd + 1 for fd in task_fds)))
@@ -146,17 +186,28 @@ def _switch_user(uid: int, gid: int, groups: list[int]) -> None:
     os.setuid(uid)
 
 
-def _wait_for_command(child_pid: int, grace: float) -> dict[str, Any]:
-    """Wait until the command exits or a stop signal arrives; return the report."""
-    while (signum := signal.sigwait([*_STOP_SIGNALS, signal.SIGCHLD])) == signal.SIGCHLD:
+def _wait_for_command(
+    child_pid: int, grace: float, limits: tree_limits.TreeLimits | None
+) -> dict[str, Any]:
+    """Wait until the command exits, exceeds a limit or a stop signal arrives; return the report."""
+    signals = [*_STOP_SIGNALS, signal.SIGCHLD]
+    while True:
+        if limits:
+            info = signal.sigtimedwait(signals, _CHECK_SECONDS)
+            signum = info.si_signo if info else signal.SIGCHLD
+        else:
+            signum = signal.sigwait(signals)
+        if signum != signal.SIGCHLD:
+            _received_signals.append(signum)
+            _terminate(child_pid, grace)
+            return {"stopped": True}
         pid = -1
         while pid != 0:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == child_pid:
                 return {"code": os.waitstatus_to_exitcode(status)}
-    _received_signals.append(signum)
-    _terminate(child_pid, grace)
-    return {"stopped": True}
+        if limits and (exceeded := limits.find_excess(os.getpid())):
+            return {"exceeded": exceeded}
 
 
 def _terminate(child_pid: int, grace: float) -> None:
@@ -178,7 +229,7 @@ def _kill_descendants() -> None:
     while True:
         # Stop all of them first, or a fork bomb would fork faster than it is killed.
         stopped: set[int] = set()
-        while new := _find_descendants() - stopped:
+        while new := tree_limits.find_descendants(os.getpid()) - stopped:
             _send_signal(new, signal.SIGSTOP)
             stopped |= new
         _send_signal(stopped, signal.SIGKILL)
@@ -194,19 +245,6 @@ def _send_signal(pids: set[int], signum: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
-
-
-def _find_descendants() -> set[int]:
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
-            if state != "Z":
-                parents[int(entry.parent.name)] = int(parent)
-    tree = {os.getpid()}
-    while children := {pid for pid, parent in parents.items() if parent in tree} - tree:
-        tree |= children
-    return tree - {os.getpid()}
 
 
 def _prctl(option: int, value: int) -> None:

@@ -43,9 +43,11 @@ class CommandRule:
     program: str | None = None
     network: bool = False
     writes: bool = False
-    # Whether the config of the surrounding repository could make it run other programs, and must
-    # therefore be checked first.
-    reads_repository_config: bool = False
+    # Whether it may start other programs. None of the default commands needs to.
+    spawns: bool = False
+    # Whether files that it reads name programs that it would start (the config of a repository). It
+    # runs only where the kernel keeps it from starting any.
+    runs_configured_programs: bool = False
 
 
 def _build_rule(
@@ -64,10 +66,12 @@ _GIT_LOG_FLAGS = (
 _GIT_DIFF_FLAGS = (
     "--stat,--cached,--staged,--name-only,--name-status,--shortstat,-w,-b,-U,--unified=,--numstat"
 )
-# Keep git from running the diff and textconv programs that a repository configures.
-_NO_EXTERNAL_DIFF = ("--no-ext-diff", "--no-textconv")
+# The kernel keeps git from starting programs. These options keep it from trying, which would fail:
+# the diff and textconv programs that a repository configures, and git itself in each submodule.
+_NO_SUBMODULES = "--ignore-submodules=all"
+_NO_EXTERNAL_DIFF = ("--no-ext-diff", "--no-textconv", _NO_SUBMODULES)
 _GIT_RULE = CommandRule(
-    reads_repository_config=True,
+    runs_configured_programs=True,
     fixed_arguments=(
         "--no-pager",
         "--no-optional-locks",
@@ -81,9 +85,15 @@ _GIT_RULE = CommandRule(
         "-c", "gpg.ssh.program=false",
         "-c", "gpg.x509.program=false",
         "-c", "safe.bareRepository=explicit",
+        "-c", "diff.submodule=short",
+        "-c", "status.submoduleSummary=false",
+        "-c", "submodule.recurse=false",
     ),
     subcommands={
-        "status": _build_rule("-s,--short,--porcelain,-b,--branch,--ignored,-u,--untracked-files="),
+        "status": _build_rule(
+            "-s,--short,--porcelain,-b,--branch,--ignored,-u,--untracked-files=",
+            fixed_arguments=(_NO_SUBMODULES,),
+        ),
         "log": _build_rule(
             _GIT_LOG_FLAGS, fixed_arguments=_NO_EXTERNAL_DIFF, allows_number_flag=True
         ),

@@ -223,7 +223,15 @@ class ToolsSettings(Section):
     )
     command_seconds: Duration = Field(60, gt=0, description="how long a command may take")
     command_memory: int = Field(
-        2 * 1024**3, ge=2**20, description="the memory of a command, in bytes"
+        2 * 1024**3,
+        ge=2**20,
+        description="the memory of a command and all that it starts, in bytes",
+    )
+    command_processes: int = Field(
+        256, ge=2, le=100_000, description="the processes of a command at the same time"
+    )
+    command_scratch: int = Field(
+        256 * 1024**2, ge=2**20, description="the temporary files of a command, in bytes"
     )
     command_environment: NameList = Field(
         (), description="variables that commands get besides the few that all need"

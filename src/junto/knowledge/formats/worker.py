@@ -124,6 +124,7 @@ def _build_process_spec(directory: int, max_memory_bytes: int) -> ProcessSpec:
             "RLIMIT_FSIZE": 0,
             "RLIMIT_NOFILE": 64,
         },
+        max_processes=1,
         grace=0,
         confined=True,
         network=False,

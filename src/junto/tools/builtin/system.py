@@ -184,6 +184,8 @@ def _build_runner(
             timeout_seconds=settings.command_seconds,
             cpu_seconds=int(settings.command_seconds) + 1,
             memory_bytes=settings.command_memory,
+            processes=settings.command_processes,
+            scratch_bytes=settings.command_scratch,
         ),
         sandboxed=settings.confine,
         environment={
@@ -202,4 +204,5 @@ def _build_rule(entry: CommandEntry) -> CommandRule:
         program=str(entry.program) if entry.program else None,
         network=entry.network,
         writes=entry.writes,
+        spawns=True,
     )
