@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,10 @@ __all__ = ["postgres_server", "postgres_url", "redis", "redis_socket"]
 # Tests against the real API are collected only if there is a key.
 LIVE_KEY = os.environ.get("ANTHROPIC_API_KEY", "")
 collect_ignore = [] if LIVE_KEY else ["live"]
+
+# A shell that runs the tests in the background ignores SIGINT for them, and so for all programs that
+# they start and stop with Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline per example: on a busy machine its duration says nothing about the code.
 settings.register_profile("junto", deadline=None)

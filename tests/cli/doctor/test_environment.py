@@ -633,3 +633,15 @@ def test_checking_a_missing_state_directory_does_not_create_it(tmp_path: Path) -
 
     assert "(made at the first use)" in finding.detail
     assert not (tmp_path / "state").exists()
+
+
+def test_the_sandbox_is_tried_on_this_machine(tmp_path: Path) -> None:
+    (finding,) = tools.check_sandbox(check_context(tmp_path))
+
+    assert (finding.state, finding.detail.partition(";")[0]) == ("ok", "commands are confined")
+
+
+def test_a_sandbox_that_is_switched_off_is_reported(tmp_path: Path) -> None:
+    (finding,) = tools.check_sandbox(check_context(tmp_path, JUNTO_TOOLS_CONFINE="false"))
+
+    assert (finding.state, finding.detail) == ("warning", "switched off (tools.confine)")

@@ -60,6 +60,7 @@ CHECKS = (
     Check("Machine", "port", system.check_port),
     Check("Machine", "background", system.check_daemon),
     Check("Tools", "tools", tools.check_tools, 30.0),
+    Check("Tools", "sandbox", tools.check_sandbox, 30.0),
     Check("Tools", "Claude Code", tools.check_agent),
     Check("Tools", "servers", tools.check_servers, 30.0),
     Check("Clients", "clients", clients.check_clients, 30.0),

@@ -1,5 +1,6 @@
 """Checks of the tools: the enabled ones, Claude Code, and the MCP servers that Junto uses."""
 
+import asyncio
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,9 @@ from junto.settings.list_entries import ServerEntry
 if TYPE_CHECKING:
     from junto.tools.registry import Registry
 
+_SANDBOX_FIX = (
+    "Use Linux 5.13 or newer and allow user namespaces; docs/security.md says what holds where."
+)
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
@@ -38,6 +42,26 @@ def _summarize_tools(check: str, tools: "Registry") -> Finding:
     groups: Mapping[str, int] = tools.groups
     detail = ", ".join(f"{group} {count}" for group, count in groups.items())
     return ok(check, f"{len(tools.names)} tools: {detail}", tools=tools.names)
+
+
+def check_sandbox(context: CheckContext) -> Iterator[Finding]:
+    """Try what a confined command can do on this machine."""
+    from junto.runtime.sandbox_probe import probe_sandbox
+
+    if not context.settings.tools.confine:
+        yield warn("sandbox", "switched off (tools.confine)", "Set tools.confine: true.")
+        return
+    try:
+        status = asyncio.run(probe_sandbox())
+    except (OSError, TimeoutError) as error:
+        detail = f"it could not be tried: {getattr(error, 'strerror', None) or error}"
+        yield warn("sandbox", detail, _SANDBOX_FIX)
+        return
+    limits = "a control group" if status.has_control_group else "measuring"
+    if status.possible:
+        yield warn("sandbox", f"does not prevent {', '.join(status.possible)}", _SANDBOX_FIX)
+    else:
+        yield ok("sandbox", f"commands are confined; limits are held by {limits}")
 
 
 def check_agent(context: CheckContext) -> Iterator[Finding]:
