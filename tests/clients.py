@@ -15,6 +15,7 @@ from typing import Any
 from scripts.docs.tools_page import tools
 
 from junto.settings.enums import ToolAccess
+from junto.settings.workspace_trust import TrustStore
 
 HANDSHAKE = {
     "protocolVersion": "2025-06-18",
@@ -56,6 +57,14 @@ def clean_environment(home: Path, **variables: str) -> dict[str, str]:
     kept = ("PATH", "PYTHONPATH", "LANG", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
     base = {name: os.environ[name] for name in kept if name in os.environ}
     return {**base, "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), **variables}
+
+
+def write_trusted_config(home: Path, text: str) -> Path:
+    """Write a `junto.yaml` to `home`, which is the working directory too, and trust it."""
+    path = home / "junto.yaml"
+    path.write_text(text)
+    TrustStore(home / ".config" / "junto" / "trusted.json").add(path, text.encode())
+    return path
 
 
 def environment_with_roots(home: Path, **variables: str) -> dict[str, str]:

@@ -22,8 +22,8 @@ __all__ = ["postgres_server", "postgres_url", "redis", "redis_socket"]
 LIVE_KEY = os.environ.get("ANTHROPIC_API_KEY", "")
 collect_ignore = [] if LIVE_KEY else ["live"]
 
-# A shell that runs the tests in the background ignores SIGINT for them, and so for all programs that
-# they start and stop with Ctrl-C.
+# A shell that runs the tests in the background ignores SIGINT for them, and so for all programs
+# that they start, some of which they stop with Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline per example: on a busy machine its duration says nothing about the code.

@@ -162,20 +162,6 @@ def test_one_file_adds_a_provider(
     assert "ACME_API_KEY" in (tmp_path / ".gemini" / "settings.json").read_text()
 
 
-def test_an_added_providers_own_address_is_trusted_with_its_key(
-    provider_dir: Path, tmp_path: Path
-) -> None:
-    environment = clean_environment(tmp_path, ACME_API_KEY="acme-1")
-
-    def check(host: str) -> str:
-        (tmp_path / "junto.yaml").write_text(f"providers: {{acme: {{base_url: https://{host}}}}}")
-        done = _run(_junto(PROVIDERS, provider_dir, "config", "check"), environment, tmp_path)
-        return done.stdout + done.stderr
-
-    assert "a key of yours would be sent there" in check("elsewhere.test/v1")
-    assert "would be sent" not in check("api.acme.test/v1")
-
-
 def test_an_added_provider_is_documented_and_offered_by_the_bundle(provider_dir: Path) -> None:
     files = _generate(PROVIDERS, provider_dir)
 

@@ -18,6 +18,7 @@ from tests.clients import (
     junto_command,
     request,
     stdio_server,
+    write_trusted_config,
 )
 
 
@@ -87,7 +88,7 @@ def test_a_port_in_use_exits_with_1_and_suggests_the_port_option(tmp_path: Path)
 
 
 def test_config_show_prints_values_and_origins(tmp_path: Path) -> None:
-    (tmp_path / "junto.yaml").write_text("http: {port: 5}\nanswers: {system: '" + "x" * 99 + "'}")
+    write_trusted_config(tmp_path, "http: {port: 5}\nanswers: {system: '" + "x" * 99 + "'}")
 
     table = run(tmp_path, "config", "show", "--log-level", "debug", ANTHROPIC_API_KEY="k-e-y-1-2-3")
     data = run(tmp_path, "config", "show", "--json", ANTHROPIC_API_KEY="k-e-y-1-2-3")
@@ -116,6 +117,39 @@ def test_config_init_writes_a_file_that_only_its_owner_may_read(tmp_path: Path) 
     assert printed.stdout == path.read_text()
     assert checked.returncode == 0
     assert "0 settings changed, from junto.yaml" in checked.stdout
+
+
+def test_a_found_file_is_ignored_with_a_notice_until_it_is_trusted(tmp_path: Path) -> None:
+    (tmp_path / "junto.yaml").write_text("http: {port: 5}\nproviders: {openai: {api_key: k-e-y-1}}")
+
+    before = run(tmp_path, "config", "show", "--json")
+    trusted = run(tmp_path, "trust")
+    after = run(tmp_path, "config", "show", "--json")
+    listed = run(tmp_path, "trust", "--list")
+    removed = run(tmp_path, "trust", "--remove")
+    again = run(tmp_path, "config", "show", "--json")
+
+    notice = (
+        "junto: junto.yaml is not trusted, so it cannot set http.port, providers.openai.api_key. "
+        "If it is yours: `junto trust junto.yaml`, or --config junto.yaml.\n"
+    )
+    assert (before.stderr, again.stderr.startswith(notice)) == (notice, True)
+    assert json.loads(before.stdout)["http.port"]["value"] == 32701
+    assert "It sets http.port, providers.openai.api_key." in trusted.stderr
+    assert json.loads(after.stdout)["http.port"]["value"] == 5
+    assert after.stderr == ""
+    assert str(tmp_path / "junto.yaml") in listed.stdout
+    assert removed.stderr == "junto.yaml is no longer trusted.\n"
+
+
+def test_a_missing_or_broken_file_cannot_be_trusted(tmp_path: Path) -> None:
+    missing = run(tmp_path, "trust")
+    (tmp_path / "junto.yaml").write_text("http: {prot: 5}")
+    broken = run(tmp_path, "trust")
+
+    assert (missing.returncode, broken.returncode) == (2, 2)
+    assert "Did you mean http.port?" in broken.stderr
+    assert not (tmp_path / ".config").exists()
 
 
 def test_config_init_says_why_it_cannot_write(tmp_path: Path) -> None:

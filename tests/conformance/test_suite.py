@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import TIMEOUT_SECONDS, HttpClient, clean_environment, tool_names
+from tests.clients import (
+    TIMEOUT_SECONDS,
+    HttpClient,
+    clean_environment,
+    tool_names,
+    write_trusted_config,
+)
 from tests.fake_model_server import fake_model_server
 
 ROOT = Path(__file__).parents[2]
@@ -146,7 +152,7 @@ def test_a_conversation_in_the_inspector_survives_a_restart_after_each_turn(tmp_
     with fake_model_server() as upstream:
         a = {"id": "a", "provider": "anthropic", "baseUrl": upstream.url, "apiKey": "k"}
         b = {"id": "b", "baseUrl": f"{upstream.url}/v1", "apiKey": "k"}
-        (tmp_path / "junto.yaml").write_text(json.dumps({"models": [a, b]}))
+        write_trusted_config(tmp_path, json.dumps({"models": [a, b]}))
 
         def chat(message: str, **arguments: str) -> dict[str, str]:
             pairs = [f"{name}={value}" for name, value in arguments.items()]

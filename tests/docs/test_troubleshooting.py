@@ -149,14 +149,17 @@ UNKNOWN_ID = "0123456789abcdef0123456789abcdef"
 # How to provoke the message under each heading of the page.
 PROVOCATIONS: dict[str, Callable[[UserHome], str]] = {
     "A value does not fit": lambda h: h.run("serve", JUNTO_HTTP_PORT="many"),
-    "A setting is misspelt": lambda h: (h.write_file("http: {prot: 5}"), h.run("serve"))[1],
+    "A setting is misspelt": lambda h: (
+        h.write_file("http: {prot: 5}"),
+        h.run("serve", "--config", "junto.yaml"),
+    )[1],
     "A variable is not set": lambda h: (
         h.write_file("models: [{id: sonnet, apiKey: '${MY_KEY}'}]"),
-        h.run("serve"),
+        h.run("serve", "--config", "junto.yaml"),
     )[1],
     "A file that may not be yours": lambda h: (
         h.write_file("providers: {anthropic: {base_url: 'https://elsewhere.example'}}"),
-        h.run("serve"),
+        h.run("config", "check"),
     )[1],
     "An address that others can reach": lambda h: h.run("serve", "--host", "0.0.0.0"),  # noqa: S104
     "Python is too old": make_with_old_python,

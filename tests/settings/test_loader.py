@@ -10,6 +10,7 @@ from junto.settings.aliases import ALIASES
 from junto.settings.enums import ContextPolicy, LogOutput, PermissionMode, SourceTrust
 from junto.settings.fields import collect_fields
 from junto.settings.render import get_value
+from junto.settings.workspace_trust import TrustStore
 
 
 def load(tmp_path: Path, /, **variables: str) -> LoadedSettings:
@@ -22,6 +23,8 @@ def write_config(tmp_path: Path, text: str, name: str = "junto.yaml") -> Path:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+    for home in (tmp_path, tmp_path / "home"):  # a file in the working directory must be trusted
+        TrustStore(home / ".config" / "junto" / "trusted.json").add(path, text.encode())
     return path
 
 
@@ -438,22 +441,23 @@ def test_a_bad_file_is_reported_with_the_location_and_the_fix(tmp_path: Path, te
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a: [" * 5000])
 def test_a_file_that_is_not_yaml_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "junto.yaml").write_bytes(content)
+    path = tmp_path / "junto.yaml"
+    path.write_bytes(content)
 
     with pytest.raises(ConfigurationError, match=r"junto\.yaml: "):
-        load(tmp_path)
+        load_settings(config=path, environment={}, home_dir=tmp_path)
 
 
 def test_an_unreadable_file_is_reported(tmp_path: Path, monkeypatch: Any) -> None:
-    write_config(tmp_path, "http: {port: 1}")
+    path = write_config(tmp_path, "http: {port: 1}")
 
-    def refuse(*_: Any) -> str:
+    def refuse(*_: Any) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
 
     with pytest.raises(ConfigurationError, match=r"cannot be read \(Permission denied\)"):
-        load(tmp_path)
+        load_settings(config=path, environment={}, home_dir=tmp_path)
 
 
 def test_a_misspelled_variable_causes_a_warning(tmp_path: Path) -> None:

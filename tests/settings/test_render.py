@@ -73,9 +73,7 @@ def test_the_starter_file_is_valid_once_uncommented(tmp_path: Path) -> None:
     path = tmp_path / "junto.yaml"
     path.write_text("\n".join(lines[lines.index("models:") :]))
 
-    loaded = load_settings(
-        environment={"ANTHROPIC_API_KEY": "k"}, home_dir=tmp_path, working_dir=tmp_path
-    )
+    loaded = load_settings(config=path, environment={"ANTHROPIC_API_KEY": "k"}, home_dir=tmp_path)
 
     assert [model.id for model in loaded.settings.models] == ["sonnet", "local"]
     assert loaded.settings.http.port == 32701

@@ -1,4 +1,4 @@
-"""`junto config show`, `init` and `check`."""
+"""`junto config show`, `init` and `check`, and `junto trust`."""
 
 import json
 import os
@@ -10,6 +10,8 @@ from junto.cli.table import print_table
 from junto.cli.terminal_text import print_stderr
 from junto.domain.errors import ConfigurationError, InputOutputError
 from junto.settings import LoadedSettings
+from junto.settings.config_file import parse_config, read_content
+from junto.settings.loader import find_user_trust_store
 from junto.settings.paths import resolve_state_dir
 from junto.settings.render import (
     build_starter_file,
@@ -17,6 +19,7 @@ from junto.settings.render import (
     format_yaml_value,
     render_settings,
 )
+from junto.settings.workspace_trust import UnexpandedVariables
 
 
 def show(loaded: LoadedSettings, *, as_json: bool) -> None:
@@ -50,9 +53,40 @@ def init(path: Path, *, only_print: bool) -> None:
         if path.exists():
             raise ConfigurationError(f"{path} exists already and is left as it is.") from None
         raise InputOutputError(f"{path} cannot be written: {error.strerror}.") from error
+    content = build_starter_file()
     with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(build_starter_file())
-    print_stderr(f"Wrote {path}. Edit it, then run `junto config check`.")
+        file.write(content)
+    find_user_trust_store().add(path, content.encode())
+    print_stderr(f"Wrote {path}. Edit it, then run `junto trust {path}` and `junto config check`.")
+
+
+def trust(path: Path, *, remove: bool) -> None:
+    """Trust a config file with the content that it has now, or stop trusting it.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not valid.
+    """
+    store = find_user_trust_store()
+    if remove:
+        print_stderr(
+            f"{path} is no longer trusted." if store.remove(path) else f"{path} was not trusted."
+        )
+        return
+    content = read_content(path)
+    values = parse_config(content, path, UnexpandedVariables())
+    store.add(path, content)
+    names = ", ".join(values) or "nothing"
+    print_stderr(f"Trusted {path} as it is now. It sets {names}.")
+
+
+def list_trusted() -> None:
+    """Print the files that are trusted, and whether they still count."""
+    rows = []
+    for name, expected in find_user_trust_store().load().items():
+        path = Path(name)
+        is_current = path.is_file() and find_user_trust_store().is_trusted(path, path.read_bytes())
+        rows.append((name, "trusted" if is_current else "changed or removed", expected))
+    print_table([("FILE", "STATE", "CONTENT"), *rows], shorten=("FILE", "CONTENT"))
 
 
 def check(loaded: LoadedSettings) -> None:

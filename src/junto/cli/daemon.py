@@ -49,7 +49,7 @@ class StartOptions:
 
     def load_settings(self) -> LoadedSettings:
         """Load the settings with these options applied."""
-        return load_settings(self.flags, config=self.config)
+        return load_settings(self.flags, config=self.config, shared=True)
 
     def build_command(self) -> list[str]:
         """Return the command that starts a server with these options."""

@@ -77,13 +77,18 @@ def json_option(command: F) -> F:
 
 
 def load_command_settings(
-    config: Path | None, log_level: str | None = None, **flags: Any
+    config: Path | None, log_level: str | None = None, *, shared: bool = False, **flags: Any
 ) -> "LoadedSettings":
-    """Load the settings of a command, and remember their secrets for redaction."""
+    """Load the settings of a command, and remember their secrets for redaction.
+
+    With `shared`, they are those of the background server.
+    """
     # Imported here because --help and usage errors need no settings.
     from junto.settings import load_settings
     from junto.settings.render import iter_secrets
 
-    loaded = load_settings({"logging.level": log_level, **flags}, config=config)
+    loaded = load_settings({"logging.level": log_level, **flags}, config=config, shared=shared)
     known_secrets.extend(iter_secrets(loaded.settings))
+    for notice in loaded.notices:
+        click.echo(f"junto: {notice}", err=True)
     return loaded

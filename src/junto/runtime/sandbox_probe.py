@@ -42,11 +42,12 @@ class SandboxStatus:
     has_control_group: bool
 
 
-async def probe_sandbox() -> SandboxStatus:
+def probe_sandbox() -> SandboxStatus:
     """Run a command in the sandbox that tries to get out.
 
     Raises:
         OSError: it does not start.
+        TimeoutError: it does not end.
     """
     with tempfile.TemporaryDirectory(prefix="junto-") as directory:
         root, outside = Path(directory, "root"), Path(directory, "outside")
@@ -64,8 +65,7 @@ async def probe_sandbox() -> SandboxStatus:
             writable=["/dev/null", str(root)],
         )
         try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS), run_supervised(spec) as process:
-                output, _ = await process.communicate()
+            output = asyncio.run(_run(spec))
         finally:
             os.close(directory_fd)
     try:
@@ -76,3 +76,9 @@ async def probe_sandbox() -> SandboxStatus:
     if group:
         group.remove()
     return SandboxStatus(possible, has_control_group=group is not None)
+
+
+async def _run(spec: ProcessSpec) -> bytes:
+    async with asyncio.timeout(_TIMEOUT_SECONDS), run_supervised(spec) as process:
+        output, _ = await process.communicate()
+    return output

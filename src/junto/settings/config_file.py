@@ -18,18 +18,33 @@ _YAML_VALUE_ERRORS = (ValueError, KeyError, AttributeError, TypeError, Recursion
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def read_config_file(
-    path: Path, environment: Mapping[str, str], key_aliases: Mapping[str, str] | None = None
+def read_content(path: Path) -> bytes:
+    """Return the content of a config file.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def parse_config(
+    content: bytes,
+    path: Path,
+    environment: Mapping[str, str],
+    key_aliases: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the values in the file at `path`, keyed by setting path.
+    """Return the values in the content of the file at `path`, keyed by setting path.
 
     Keys may be in snake_case or camelCase; `key_aliases` maps other names to setting paths.
 
     Raises:
-        ConfigurationError: the file cannot be read, has an unknown key, or refers to a variable
+        ConfigurationError: the content is not valid, has an unknown key, or refers to a variable
             that is not set.
     """
-    document = _parse_yaml(path)
+    document = _parse_yaml(content, path)
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path}: it should hold settings such as `http:`, one per line.")
     values: dict[str, Any] = {}
@@ -43,13 +58,11 @@ def read_config_file(
     return values
 
 
-def _parse_yaml(path: Path) -> Any:
+def _parse_yaml(content: bytes, path: Path) -> Any:
     import yaml  # deferred: most starts have no config file
 
     try:
-        document = yaml.load(path.read_text("utf-8"), _build_strict_loader())  # noqa: S506 - a SafeLoader
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
+        document = yaml.load(content.decode("utf-8"), _build_strict_loader())  # noqa: S506 - a SafeLoader
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not UTF-8 text.") from error
     except (yaml.YAMLError, *_YAML_VALUE_ERRORS) as error:

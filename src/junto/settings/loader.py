@@ -25,11 +25,16 @@ from junto.settings.aliases import (
     Alias,
     build_polybrain_model,
 )
-from junto.settings.config_file import read_config_file
+from junto.settings.config_file import parse_config, read_content
 from junto.settings.fields import collect_fields, describe_type
 from junto.settings.paths import find_home_dir
 from junto.settings.schema import Settings
-from junto.settings.workspace_trust import UnexpandedVariables, WorkspaceConfig
+from junto.settings.workspace_trust import (
+    WORKSPACE_FILE_NAME,
+    TrustStore,
+    UnexpandedVariables,
+    tighten,
+)
 
 OriginKind = Literal["flag", "environment", "alias", "file", "default"]
 
@@ -56,12 +61,16 @@ class SettingOrigin:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings, the origin of each value, the files read, and warnings about the sources."""
+    """The settings, the origin of each value, the files read, and warnings about the sources.
+
+    `notices` say which settings of an untrusted file are ignored.
+    """
 
     settings: Settings
     origins: Mapping[str, SettingOrigin]
     files: tuple[Path, ...]
     warnings: tuple[str, ...]
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,82 +84,128 @@ _Layer = dict[str, _SourcedValue]
 
 @dataclass(frozen=True, slots=True)
 class _ConfigFile:
-    """A config file to read.
-
-    `is_polybrain` marks Polybrain's own file, `is_untrusted` one that was found in the working
-    directory rather than named by the user.
-    """
+    """A config file to read; `is_polybrain` marks Polybrain's own file."""
 
     path: Path
     is_polybrain: bool = False
-    is_untrusted: bool = False
 
 
-def load_settings(
+def load_settings(  # noqa: PLR0913 - all but one are keywords
     flags: Mapping[str, Any] | None = None,
     *,
     config: Path | None = None,
     environment: Mapping[str, str] | None = None,
     home_dir: Path | None = None,
     working_dir: Path | None = None,
+    shared: bool = False,
 ) -> LoadedSettings:
     """Read every source and return the settings.
 
-    `flags` maps setting paths to values; None means that the flag was not given.
+    `flags` maps setting paths to values; None means that the flag was not given. With `shared`, the
+    settings are for a server that other directories use too, so an untrusted file is not read.
 
     Raises:
         ConfigurationError: a value is invalid for its setting; the message names the source.
     """
     env = os.environ if environment is None else environment
     variables = {name: value for name, value in env.items() if value}
-    files = tuple(
-        _find_config_files(config, variables, home_dir or find_home_dir(), working_dir or Path())
-    )
+    home = home_dir or find_home_dir()
+    explicit = config or (Path(variables["JUNTO_CONFIG"]) if "JUNTO_CONFIG" in variables else None)
+    workspace = None if explicit else _find_workspace_file(working_dir or Path())
+    store = _find_trust_store(variables, home)
+    is_trusted = workspace is not None and store.is_trusted(workspace.path, workspace.content)
+    files = tuple(_find_config_files(explicit, "--config" if config else "", variables, home))
     layers = [
         _build_flag_layer(flags or {}),
         _build_environment_layer(variables),
         _build_alias_layer(variables),
+        *([workspace.build_layer(env)] if workspace and is_trusted else ()),
+        *(_build_file_layer(file, env) for file in files),
     ]
-    trusted_layers = [_build_file_layer(file, env) for file in files if not file.is_untrusted]
-    for file in files:
-        if file.is_untrusted:
-            paths_set_elsewhere = frozenset(
-                path for layer in (*layers, *trusted_layers) for path in layer
-            )
-            values = read_config_file(file.path, UnexpandedVariables())
-            WorkspaceConfig(file.path, values, paths_set_elsewhere, env).check()
-            layers.append(_build_file_layer(file, env))
-    layers += trusted_layers
     chosen = {
         path: next(layer[path] for layer in layers if path in layer)
         for path in collect_fields()
         if any(path in layer for layer in layers)
     }
+    settings = _validate(chosen)
+    notices: tuple[str, ...] = ()
+    if workspace and not is_trusted and not shared:
+        tightened, notices = workspace.tighten(settings, store)
+        chosen |= tightened
+        settings = _validate(chosen) if tightened else settings
     return LoadedSettings(
-        settings=_validate(chosen),
+        settings=settings,
         origins={
             path: chosen[path].origin if path in chosen else SettingOrigin("default")
             for path in collect_fields()
         },
-        files=tuple(file.path for file in files),
+        files=(*((workspace.path,) if workspace else ()), *(file.path for file in files)),
         warnings=tuple(_iter_warnings(variables)),
+        notices=notices,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _WorkspaceFile:
+    """The config file in the working directory, as it was when it was found."""
+
+    path: Path
+    content: bytes
+
+    def build_layer(self, variables: Mapping[str, str]) -> _Layer:
+        """Return all values of the file, which is trusted."""
+        values = parse_config(self.content, self.path, variables)
+        return _to_layer(values, self.path)
+
+    def tighten(self, settings: Settings, store: TrustStore) -> tuple[_Layer, tuple[str, ...]]:
+        """Return the values that may count although the file is not trusted, and the notices."""
+        state = (
+            "has changed since you trusted it"
+            if store.has_changed(self.path, self.content)
+            else "is not trusted"
+        )
+        hint = f"If it is yours: `junto trust {self.path}`, or --config {self.path}."
+        try:
+            values = parse_config(self.content, self.path, UnexpandedVariables())
+        except ConfigurationError as error:
+            return {}, (f"{self.path} {state} and is ignored. {error.message} {hint}",)
+        changes, ignored = tighten(settings, self.path, values)
+        notice = f"{self.path} {state}, so it cannot set {', '.join(ignored)}. {hint}"
+        return _to_layer(changes, self.path), (notice,) if ignored else ()
+
+
+def find_user_trust_store() -> TrustStore:
+    """Return the list of the config files that the current user trusts."""
+    return _find_trust_store(os.environ, find_home_dir())
+
+
+def _find_trust_store(variables: Mapping[str, str], home_dir: Path) -> TrustStore:
+    return TrustStore(_find_config_dir(variables, home_dir) / "trusted.json")
+
+
+def _find_config_dir(variables: Mapping[str, str], home_dir: Path) -> Path:
+    return Path(variables.get("XDG_CONFIG_HOME", home_dir / ".config")) / "junto"
+
+
+def _find_workspace_file(working_dir: Path) -> _WorkspaceFile | None:
+    path = working_dir / WORKSPACE_FILE_NAME
+    if not _is_file(path):
+        return None
+    try:
+        return _WorkspaceFile(path, path.read_bytes())
+    except OSError:  # a file of somebody else must not stop us
+        return None
+
+
 def _find_config_files(
-    config: Path | None, variables: Mapping[str, str], home_dir: Path, working_dir: Path
+    explicit: Path | None, flag: str, variables: Mapping[str, str], home_dir: Path
 ) -> Iterator[_ConfigFile]:
     """Yield the files to read, highest precedence first."""
-    explicit = config or (Path(variables["JUNTO_CONFIG"]) if "JUNTO_CONFIG" in variables else None)
+    user_file = _find_config_dir(variables, home_dir) / "config.yaml"
     if explicit:
-        yield _ConfigFile(_require_file(explicit, "--config" if config else "JUNTO_CONFIG"))
-    else:
-        config_home = Path(variables.get("XDG_CONFIG_HOME", home_dir / ".config"))
-        default_files = (
-            _ConfigFile(working_dir / "junto.yaml", is_untrusted=True),
-            _ConfigFile(config_home / "junto" / "config.yaml"),
-        )
-        yield from (file for file in default_files if _is_file(file.path))
+        yield _ConfigFile(_require_file(explicit, flag or "JUNTO_CONFIG"))
+    elif _is_file(user_file):
+        yield _ConfigFile(user_file)
     if POLYBRAIN_CONFIG_PATH in variables:
         path = _require_file(Path(variables[POLYBRAIN_CONFIG_PATH]), POLYBRAIN_CONFIG_PATH)
         yield _ConfigFile(path, is_polybrain=True)
@@ -218,10 +273,13 @@ def _parse_alias(alias: Alias, value: str) -> Any:
 
 
 def _build_file_layer(file: _ConfigFile, variables: Mapping[str, str]) -> _Layer:
-    origin = SettingOrigin("file", str(file.path))
-    values = read_config_file(
-        file.path, variables, POLYBRAIN_SETTING_PATHS if file.is_polybrain else None
-    )
+    key_aliases = POLYBRAIN_SETTING_PATHS if file.is_polybrain else None
+    values = parse_config(read_content(file.path), file.path, variables, key_aliases)
+    return _to_layer(values, file.path)
+
+
+def _to_layer(values: Mapping[str, Any], path: Path) -> _Layer:
+    origin = SettingOrigin("file", str(path))
     return {key: _SourcedValue(value, origin) for key, value in values.items()}
 
 

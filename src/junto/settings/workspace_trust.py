@@ -1,65 +1,28 @@
-"""Restrict what a config file found in the working directory may set.
+"""A `junto.yaml` that is found in the working directory, rather than named by the user.
 
-A client may start Junto inside an untrusted repository that contains a `junto.yaml`. Such a file
-may change harmless settings, but it must not send the user's keys or data to a host of its choice,
-nor grant more access to this machine.
+A client may start Junto inside a repository of somebody else. A file found there counts fully only
+if its user has trusted exactly this content (`junto trust`). Otherwise it can only tighten what is
+in force: the settings in `TIGHTEN`, and only towards less access, less spending, more care.
 """
 
-import ipaddress
+import hashlib
 import json
-import re
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
+from pydantic import ValidationError
 from typing_extensions import override
 
-from junto.domain.errors import ConfigurationError
-from junto.provider_specs.registry import PROVIDER_SPECS
-from junto.security.redaction import Redactor
+from junto.domain.errors import ConfigurationError, InputOutputError
+from junto.security.private_dirs import make_private_dirs
+from junto.settings.enums import PermissionMode, ToolAccess
+from junto.settings.schema import Settings
 
-# Hosts that receive the user's keys by default.
-_PROVIDER_HOSTS = frozenset(
-    urlsplit(spec.base_url).hostname for spec in PROVIDER_SPECS.values() if spec.base_url
-)
-# Providers whose SDKs discover the user's credentials by themselves.
-_CLOUD_PROVIDERS = frozenset(spec.name for spec in PROVIDER_SPECS.values() if spec.is_cloud)
-# Settings that grant access to this machine or start programs on it.
-_PRIVILEGED_SETTINGS = (
-    "tools.roots",
-    "tools.commands",
-    "tools.over_http",
-    "tools.confine",
-    "tools.command_environment",
-    "servers",
-    "state_directory",
-    "logging.directory",
-    "agent.cwd",
-    "agent.permission_mode",
-    "agent.allowed_tools",
-    "agent.overrides",
-    "agent.allow_bypass",
-    "agent.user",
-    "agent.program",
-    "agent.environment",
-    "agent.confine",
-    "agent.writable",
-    "http.allowed_hosts",
-    "http.allowed_origins",
-    "embedded.model",
-)
-# Values of privileged settings that equal the default or are stricter.
-_SAFE_VALUES: Mapping[str, tuple[Any, ...]] = {
-    "tools.over_http": ("none",),
-    "tools.confine": (True, "true"),
-    "agent.permission_mode": ("acceptEdits", "default", "plan"),
-    "agent.allow_bypass": (False, "false"),
-    "agent.confine": (True, "true"),
-}
-# Settings that decide where prompts or stored data are sent.
-_DESTINATION_SETTINGS = ("database.url", "redis.url", "guards.moderation_url")
+WORKSPACE_FILE_NAME = "junto.yaml"
 
 
 class UnexpandedVariables(Mapping[str, str]):
@@ -70,7 +33,7 @@ class UnexpandedVariables(Mapping[str, str]):
         return f"${{{name}}}"
 
     @override
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Any:
         return iter(())
 
     @override
@@ -79,124 +42,177 @@ class UnexpandedVariables(Mapping[str, str]):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceConfig:
-    """An untrusted config file before expansion, and which settings other sources provide."""
+class TrustStore:
+    """The config files that the user trusts, each by its path and the hash of its content."""
 
     path: Path
-    values: Mapping[str, Any]
-    paths_set_elsewhere: frozenset[str]
-    environment: Mapping[str, str]
 
-    def check(self) -> None:
-        """Reject the file if it would leak keys or data, or grant more access to this machine.
+    def is_trusted(self, file: Path, content: bytes) -> bool:
+        """Return whether the user has trusted this file with exactly this content."""
+        return self.load().get(_identify(file)) == _hash(content)
+
+    def has_changed(self, file: Path, content: bytes) -> bool:
+        """Return whether the user has trusted this file with another content."""
+        return self.load().get(_identify(file)) not in (None, _hash(content))
+
+    def load(self) -> dict[str, str]:
+        """Return the hash of each trusted file by its path."""
+        try:
+            entries = json.loads(self.path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return entries if isinstance(entries, dict) else {}
+
+    def add(self, file: Path, content: bytes) -> None:
+        """Trust a file as long as its content stays the same.
 
         Raises:
-            ConfigurationError: it would; the message names the setting, never its value.
+            InputOutputError: this cannot be remembered.
         """
-        for setting, reason in self._iter_problems():
-            raise ConfigurationError(
-                f"{self.path}: {setting}: {reason} If you trust this file, name it: "
-                f"--config {self.path.name}, or JUNTO_CONFIG."
-            )
+        self._save(self.load() | {_identify(file): _hash(content)})
 
-    def _iter_problems(self) -> Iterator[tuple[str, str]]:
-        for setting in _DESTINATION_SETTINGS:
-            if setting in self.values and not _is_trusted_url(str(self.values[setting])):
-                yield setting, "what you say or keep would be sent there."
-        for setting in _PRIVILEGED_SETTINGS:
-            if setting in self.values and self._is_escalation(setting, self.values[setting]):
-                yield setting, "it would open more of this machine than you have said."
-        for setting, value in self.values.items():
-            if setting.startswith("providers."):
-                yield from self._check_provider(setting, str(value))
-            elif setting != "models" and self._has_secret_variable(value):
-                yield setting, "a secret of yours would be used there."
-        for entry in _iter_model_entries(self.values.get("models")):
-            yield from self._check_model_entry(entry)
+    def remove(self, file: Path) -> bool:
+        """Stop trusting a file; return whether it was trusted.
 
-    def _is_escalation(self, setting: str, value: Any) -> bool:
-        """Return whether a value grants access beyond the directory that contains the file."""
-        if setting == "tools.roots":
-            directories = value.split(",") if isinstance(value, str) else value or ()
-            return not all(self._is_inside_workspace(str(each).strip()) for each in directories)
-        if setting == "agent.overrides":  # other options cannot exceed the operator's settings
-            return bool(re.search(r"\ballowedTools\b|\$", str(value)))
-        return value not in (None, [], "", *_SAFE_VALUES.get(setting, ()))
+        Raises:
+            InputOutputError: this cannot be remembered.
+        """
+        entries = self.load()
+        was_trusted = entries.pop(_identify(file), None) is not None
+        if was_trusted:
+            self._save(entries)
+        return was_trusted
 
-    def _is_inside_workspace(self, directory: str) -> bool:
-        # Reject anything that is expanded or parsed later: variables, `~`, lists as text.
-        if any(char in directory for char in '${}~[]"'):
-            return False
-        workspace = self.path.parent.resolve()
-        return (workspace / directory).resolve().is_relative_to(workspace)
-
-    def _check_provider(self, setting: str, value: str) -> Iterator[tuple[str, str]]:
-        section, _, name = setting.rpartition(".")
-        key = f"{section}.api_key"
-        if name == "base_url" and not _is_trusted_url(value):
-            uses_user_key = key in self.paths_set_elsewhere or "${" in str(self.values.get(key, ""))
-            leaks_key = (
-                uses_user_key or "${" in value or section.rpartition(".")[2] in _CLOUD_PROVIDERS
-            )
-            yield (
-                setting,
-                f"{'a key of yours' if leaks_key else 'what you say'} would be sent there.",
-            )
-        elif name not in ("base_url", "api_key") and "${" in value:
-            yield setting, "a variable of yours would be part of an address."
-
-    def _check_model_entry(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        fields = {name.replace("_", "").lower(): value for name, value in entry.items()}
-        location = f"models: {str(fields.get('id'))[:40]}"
-        url, key = str(fields.get("baseurl") or ""), str(fields.get("apikey") or "")
-        if url and not _is_trusted_url(url):
-            leaks_key = "${" in key or "${" in url or fields.get("provider") in _CLOUD_PROVIDERS
-            leaked = (
-                "a key of yours" if leaks_key else "what you say, and what tools give its model,"
-            )
-            yield location, f"{leaked} would be sent to its address."
-        elif fields.get("provider") in _CLOUD_PROVIDERS and "${" in key:
-            yield location, "a key of yours would be sent to its address."
-        other_fields = {name: value for name, value in fields.items() if name != "apikey"}
-        if self._has_secret_variable(other_fields):
-            yield location, "a secret of yours would be used there."
-
-    def _has_secret_variable(self, value: Any) -> bool:
-        text = value if isinstance(value, str) else json.dumps(value, default=str)
-        redactor = Redactor()
-        return any(
-            f"${{{name}}}" in text and redactor.is_secret(name, variable_value)
-            for name, variable_value in self.environment.items()
-        )
-
-
-def _iter_model_entries(models: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(models, str):
+    def _save(self, entries: Mapping[str, str]) -> None:
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
-            models = json.loads(models)
-        except (ValueError, RecursionError):
-            return
-    for entry in models if isinstance(models, list) else ():
-        if isinstance(entry, dict):
-            yield {str(name): value for name, value in entry.items()}
+            make_private_dirs(self.path.parent)
+            temporary.touch(mode=0o600)
+            temporary.write_text(json.dumps(entries, indent=2) + "\n", "utf-8")
+            temporary.replace(self.path)
+        except OSError as error:
+            raise InputOutputError(f"{self.path} cannot be written: {error.strerror}.") from error
 
 
-def _is_trusted_url(url: str) -> bool:
-    """Return whether a URL points to this machine or to a provider's official host."""
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").rstrip(".")
-    except ValueError:
-        return False
-    if parts.scheme == "https" and host in _PROVIDER_HOSTS:
-        return True
-    if "host" in unquote(parts.query).lower():  # libpq accepts `?host=` to override the server
-        return False
-    if host == "localhost":
-        return True
-    if not host and parts.scheme in ("unix", "postgresql", "postgres") and "host=" not in url:
-        return True  # a Unix socket
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _identify(file: Path) -> str:
+    return os.path.realpath(file)
+
+
+def _hash(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+# Combine the value in force with that of an untrusted file; the result is never looser.
+_Combine = Callable[[Any, Any], Any]
+
+
+def _keep_current(current: Any, _new: Any) -> Any:
+    return current
+
+
+def _take_union(current: Sequence[Any], new: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys((*current, *new)))
+
+
+def _take_lower(current: Any, new: Any) -> Any:
+    if current is None or new is None:
+        return new if current is None else current
+    return min(current, new)
+
+
+def _take_earlier(order: Sequence[Any], current: Any, new: Any) -> Any:
+    return min(current, new, key=order.index)
+
+
+def _take_and(current: bool, new: bool) -> bool:  # noqa: FBT001 - values of a setting
+    return current and new
+
+
+def _take_or(current: bool, new: bool) -> bool:  # noqa: FBT001 - values of a setting
+    return current or new
+
+
+_STRICTEST_MODE_FIRST = (
+    PermissionMode.PLAN,
+    PermissionMode.DEFAULT,
+    PermissionMode.ACCEPT_EDITS,
+    PermissionMode.BYPASS,
+)
+TIGHTEN: Mapping[str, _Combine] = {
+    "agent.allow_bypass": _take_and,
+    "agent.confine": _take_or,
+    "agent.consult": _take_and,
+    "agent.disallowed_tools": _take_union,
+    "agent.enabled": _take_and,
+    "agent.max_budget": _take_lower,
+    "agent.max_turns": _take_lower,
+    "agent.permission_mode": partial(_take_earlier, _STRICTEST_MODE_FIRST),
+    "agent.time_limit": _take_lower,
+    "answers.max_tokens": _take_lower,
+    "budget.limit": _take_lower,
+    "cache.enabled": _take_and,
+    "guards.redact_prompts": _take_or,
+    "guards.screen_results": _take_or,
+    "guards.session_requests_per_minute": _take_lower,
+    "limits.concurrent": _take_lower,
+    "limits.requests_per_minute": _take_lower,
+    "limits.tokens_per_minute": _take_lower,
+    "tools.command_memory": _take_lower,
+    "tools.command_processes": _take_lower,
+    "tools.command_scratch": _take_lower,
+    "tools.command_seconds": _take_lower,
+    "tools.confine": _take_or,
+    "tools.disabled": _take_union,
+    "tools.over_http": partial(_take_earlier, tuple(ToolAccess)),
+}
+_ROOTS = "tools.roots"
+
+
+def tighten(
+    settings: Settings, file: Path, values: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings that an untrusted file tightens, and those of it that are ignored."""
+    changes: dict[str, Any] = {}
+    ignored: list[str] = []
+    for path, raw in values.items():
+        current = _get(settings, path)
+        try:
+            new = _get(_validate_alone(path, raw), path)
+        except (ValidationError, ConfigurationError):
+            ignored.append(path)
+            continue
+        combine = TIGHTEN.get(path, _keep_current)
+        if path == _ROOTS and _are_inside(new, current, file.resolve().parent):
+            changes[path] = new
+        elif combine(current, new) != current:
+            changes[path] = combine(current, new)
+        elif new != current and combine is not _take_union:
+            ignored.append(path)
+    return changes, ignored
+
+
+def _validate_alone(path: str, raw: Any) -> Settings:
+    """Return settings in which one value is set."""
+    if "${" in str(raw):
+        raise ConfigurationError("an untrusted file reads no variable")
+    tree: Any = raw
+    for name in reversed(path.split(".")):
+        tree = {name: tree}
+    return Settings.model_validate(tree)
+
+
+def _get(settings: Settings, path: str) -> Any:
+    value: Any = settings
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _are_inside(new: Sequence[Path], current: Sequence[Path], workspace: Path) -> bool:
+    """Return whether roots narrow those in force; the default root is the workspace itself."""
+    allowed = [path.resolve() for path in current] or [workspace]
+    return bool(new) and all(
+        (workspace / path).resolve().is_relative_to(workspace)
+        and any((workspace / path).resolve().is_relative_to(root) for root in allowed)
+        for path in new
+    )

@@ -23,7 +23,7 @@ from junto.cli.doctor.runner import CheckRunner
 from junto.settings import load_settings
 from junto.version import __version__
 from tests import terminal
-from tests.clients import TIMEOUT_SECONDS, clean_environment, junto_command
+from tests.clients import TIMEOUT_SECONDS, clean_environment, junto_command, write_trusted_config
 from tests.processes import command_lines, wait_until
 
 CheckFunction = Callable[[CheckContext], Iterator[Finding]]
@@ -337,7 +337,7 @@ def test_a_healthy_setup_is_reported_group_by_group(tmp_path: Path) -> None:
 
 
 def test_json_output_has_every_finding_and_value(tmp_path: Path) -> None:
-    (tmp_path / "junto.yaml").write_text("tools: {page_size: 1}\nembedded: {enabled: false}")
+    write_trusted_config(tmp_path, "tools: {page_size: 1}\nembedded: {enabled: false}")
     variables = {"JUNTO_DEFAULT_MODEL": "n", "JUNTO_KNOWLEDGE_EMBEDDINGS": "off"}
 
     done = run_doctor(
@@ -402,8 +402,7 @@ def test_no_secret_is_printed(tmp_path: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_secret_in_a_file_that_others_can_read_is_a_warning(tmp_path: Path) -> None:
-    file = tmp_path / "junto.yaml"
-    file.write_text("providers: {anthropic: {api_key: a-secret-key}}")
+    file = write_trusted_config(tmp_path, "providers: {anthropic: {api_key: a-secret-key}}")
     file.chmod(0o644)
 
     readable = worst_finding(list(configuration.check_files(check_context(tmp_path))))

@@ -165,56 +165,6 @@ def test_the_whole_group_can_be_disabled(tmp_path: Path) -> None:
     assert "chat" in names
 
 
-@pytest.mark.parametrize(
-    ("content", "widens_access"),
-    [
-        ("tools: {roots: [/]}", True),
-        ("tools: {roots: ..}", True),
-        ("tools: {roots: ['~']}", True),
-        ("tools: {roots: ['${HOME}']}", True),
-        ("tools: {roots: '[\"/\"]'}", True),
-        ("tools: {roots: ['./~']}", True),
-        ("state_directory: /tmp/elsewhere", True),
-        ("state_directory: plan", True),
-        ("logging: {directory: default}", True),
-        ("agent: {permissionMode: bypassPermissions}", True),
-        ("agent: {overrides: [cwd, allowedTools]}", True),
-        ("agent: {overrides: 'cwd,allowedTools'}", True),
-        ("agent: {overrides: [cwd, disallowedTools]}", False),
-        ("agent: {allowedTools: [Bash]}", True),
-        ("agent: {allowBypass: true}", True),
-        ("agent: {allowBypass: false}", False),
-        ("agent: {program: ./claude}", True),
-        ("agent: {environment: [OPENAI_API_KEY]}", True),
-        ("agent: {writable: [/]}", True),
-        ("agent: {confine: false}", True),
-        ("agent: {user: root}", True),
-        ("agent: {maxTurns: 3}", False),
-        ("http: {allowedOrigins: ['https://evil.example']}", True),
-        ("tools: {roots: 'deep, /etc'}", True),
-        ("tools: {roots: [deep, .]}", False),
-        ("tools: {commands: [{name: bash, anything: true}]}", True),
-        ("tools: {overHttp: all}", True),
-        ("tools: {over_http: none}", False),
-        ("tools: {confine: false}", True),
-        ("tools: {commandEnvironment: [ANTHROPIC_API_KEY]}", True),
-        ("servers: [{name: x, command: /bin/sh}]", True),
-    ],
-)
-def test_a_configuration_file_in_the_working_directory_cannot_widen_access(
-    tmp_path: Path, content: str, *, widens_access: bool
-) -> None:
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "junto.yaml").write_text(content)
-    with junto_server(tmp_path) as client:
-        if widens_access:
-            assert client.process.wait(30) == 2
-            assert client.process.stderr
-            assert b"open more of this machine" in client.process.stderr.read()
-        else:
-            assert "tools" in client.ask(1, "tools/list")["result"]
-
-
 @pytest.mark.parametrize("where", ["the disk", "home", "above home"])
 def test_a_working_directory_that_contains_the_home_is_not_an_implicit_root(
     tmp_path: Path, where: str

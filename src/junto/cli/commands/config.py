@@ -1,4 +1,4 @@
-"""Definitions of `junto config` and `doctor`."""
+"""Definitions of `junto config`, `trust` and `doctor`."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 from junto.cli.options import CONFIG_FILE, json_option, junto, load_command_settings, with_settings
 
 _CONFIG_FILES = {
-    "./junto.yaml": "read first; it may not open more of this machine, nor send keys elsewhere",
+    "./junto.yaml": "read first; unless you trust it, it can only tighten what is in force",
     "~/.config/junto/config.yaml": "read next",
 }
 
@@ -74,7 +74,8 @@ def config_show(config: Path | None, log_level: str | None, *, as_json: bool) ->
 def config_init(path: Path, *, only_print: bool) -> None:
     """Write a configuration file to start from: every setting with its default, commented out.
 
-    Only you may read it, since keys may end up in it.
+    Only you may read it, since keys may end up in it. It is trusted until you change it; then run
+    `junto trust`.
     """
     from junto.cli.config import init
 
@@ -101,6 +102,35 @@ def config_check(config: Path | None, log_level: str | None) -> None:
     from junto.cli.config import check
 
     check(load_command_settings(config, log_level))
+
+
+@junto.command(
+    short_help="Trust the configuration file of a folder.",
+    heading="Set up",
+    examples={
+        "junto trust": "The junto.yaml in this folder, as it is now:",
+        "junto trust --list": "Which files are trusted:",
+        "junto trust --remove": "Stop trusting it:",
+    },
+    files={"~/.config/junto/trusted.json": "the trusted files, each with the hash of its content"},
+    exits={"2": "the file is missing or not valid"},
+    see=("junto config show", "docs/security.md"),
+)
+@click.argument("path", type=CONFIG_FILE, default=Path("junto.yaml"), help="The file.")
+@click.option("--remove", is_flag=True, help="Stop trusting the file.")
+@click.option("--list", "only_list", is_flag=True, help="Show the trusted files.")
+def trust(path: Path, *, remove: bool, only_list: bool) -> None:
+    """Trust a configuration file with exactly the content that it has now.
+
+    A junto.yaml that Junto finds in the folder where it is started may come from somebody else.
+    Until you trust it, it can only tighten what is in force. Trust ends when the file changes.
+    """
+    from junto.cli import config
+
+    if only_list:
+        config.list_trusted()
+    else:
+        config.trust(path, remove=remove)
 
 
 @junto.command(

@@ -69,7 +69,7 @@ def serve(config: Path | None, *, reload: bool, background: bool, **address: Any
     from junto.cli import http
 
     flags = _build_flags(**address)
-    loaded = load_command_settings(config, **flags)
+    loaded = load_command_settings(config, shared=background, **flags)
     if background:
         from junto.cli import daemon
 
@@ -85,7 +85,7 @@ def _load_daemon_options(
     from junto.cli import daemon
 
     flags = _build_flags(host, port, log_level)
-    settings = load_command_settings(config, **flags).settings
+    settings = load_command_settings(config, shared=True, **flags).settings
     return settings, daemon.StartOptions.from_flags(config, flags)
 
 

@@ -25,6 +25,8 @@ def check_files(context: CheckContext) -> Iterator[Finding]:
     """Report which files were read, and warn if other users can read secrets in them."""
     names = ", ".join(str(path.absolute()) for path in context.loaded.files)
     yield ok("files", names or "none: defaults and the environment are enough")
+    for notice in context.loaded.notices:
+        yield warn("files", notice, "Run `junto trust` if the file is yours; remove it otherwise.")
     secrets = [text for text in iter_secrets(context.settings) if len(text) >= _MIN_SECRET_CHARS]
     for path in context.loaded.files:
         mode = stat.S_IMODE(path.stat().st_mode)

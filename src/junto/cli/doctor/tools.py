@@ -1,6 +1,5 @@
 """Checks of the tools: the enabled ones, Claude Code, and the MCP servers that Junto uses."""
 
-import asyncio
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
@@ -52,7 +51,7 @@ def check_sandbox(context: CheckContext) -> Iterator[Finding]:
         yield warn("sandbox", "switched off (tools.confine)", "Set tools.confine: true.")
         return
     try:
-        status = asyncio.run(probe_sandbox())
+        status = probe_sandbox()
     except (OSError, TimeoutError) as error:
         detail = f"it could not be tried: {getattr(error, 'strerror', None) or error}"
         yield warn("sandbox", detail, _SANDBOX_FIX)
