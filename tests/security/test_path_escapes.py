@@ -12,8 +12,10 @@ from urllib.parse import quote
 
 import pytest
 
-from junto.domain.errors import JuntoError
+from junto.domain.errors import JuntoError, SecurityError
+from junto.local_tools.commands import CommandRunner
 from junto.local_tools.files import LocalFiles
+from junto.security.commands import SAFE_COMMANDS, CommandPolicy
 from junto.security.paths import Roots
 from tests.clients import Remark
 
@@ -195,6 +197,50 @@ def test_swapping_a_folder_for_a_link_in_a_tight_loop_does_not_escape(
 
     assert swaps > 1000
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"file": SECRET}
+
+
+@pytest.fixture
+def folder_with_proc(tmp_path: Path) -> Iterator[Path]:
+    """A folder with procfs mounted beneath, as a directory and as a single file."""
+    folder = tmp_path / "root"
+    (folder / "processes").mkdir(parents=True)
+    (folder / "variables").touch()
+    if subprocess.run(
+        ["mount", "-t", "proc", "proc", folder / "processes"], check=False
+    ).returncode:
+        pytest.skip("mounting needs root")
+    variables = f"/proc/{os.getpid()}/environ"
+    subprocess.run(["mount", "--bind", variables, folder / "variables"], check=True)
+    yield folder
+    subprocess.run(["umount", folder / "variables"], check=True)
+    subprocess.run(["umount", folder / "processes"], check=True)
+
+
+def test_procfs_is_refused_wherever_it_is_mounted(folder_with_proc: Path) -> None:
+    files = LocalFiles(Roots.from_paths([folder_with_proc]))
+
+    for path in ("processes/self/environ", "processes/1/cmdline", "variables"):
+        with pytest.raises(SecurityError):
+            files.read(path)
+        with pytest.raises(SecurityError):
+            files.roots.read(path, 1000)
+    with pytest.raises(SecurityError):
+        files.list_directory("processes", recursive=False, glob=None, offset=0, limit=5)
+    with pytest.raises(SecurityError):
+        Roots.from_paths([folder_with_proc / "processes"]).read("self/environ", 1000)
+
+
+async def test_a_command_does_not_see_procfs_in_its_roots(
+    folder_with_proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANTED", SECRET)
+    runner = CommandRunner(
+        roots=Roots.from_paths([folder_with_proc]), commands=CommandPolicy(SAFE_COMMANDS)
+    )
+
+    for path in (f"processes/{os.getpid()}/environ", "processes/self/environ", "variables"):
+        result = await runner.run("cat", [path], None, 20)
+        assert (result.stdout, path) == ("", path)
 
 
 def test_kernel_filesystems_are_refused_even_below_a_root_of_slash() -> None:

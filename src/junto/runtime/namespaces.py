@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWNET = 0x00020000, 0x08000000, 0x40000000
 _CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
@@ -19,6 +19,15 @@ _CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 5, 1 << 12, 1 << 14, 1 << 18
 _MOUNT_FLAGS = {"nosuid": _MS_NOSUID, "nodev": _MS_NODEV, "noexec": _MS_NOEXEC}
+# File systems in which the kernel shows itself and other processes, and where they belong.
+_KERNEL_FILE_SYSTEMS = frozenset(
+    [
+        "proc", "sysfs", "configfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "debugfs",
+        "tracefs", "securityfs", "selinuxfs", "smackfs", "bpf", "efivarfs", "pstore", "mqueue",
+        "nsfs", "binfmt_misc", "fusectl", "rpc_pipefs", "nfsd",
+    ]
+)  # fmt: skip
+_KERNEL_DIRS = ("/proc", "/sys", "/dev", "/run")
 _OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 # A mount point that cannot be reached, or is hidden by a later mount, needs no change.
 _UNREACHABLE = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
@@ -55,6 +64,7 @@ def isolate(task: dict[str, Any]) -> bool:
         writable = [os.path.realpath(path) for path in task["writable"] if Path(path).is_dir()]
         for path in writable:
             _mount(path, path, flags=_MS_BIND | _MS_REC)
+        _hide_kernel_mounts()
         if task["max_scratch_bytes"]:
             _mount_scratch(task["scratch"], task["max_scratch_bytes"])
         _make_read_only(writable)
@@ -72,30 +82,46 @@ def _mount_scratch(path: str, max_bytes: int) -> None:
     _mount("tmpfs", path, kind="tmpfs", flags=_MS_NOSUID | _MS_NODEV, options=options)
 
 
+def _hide_kernel_mounts() -> None:
+    """Cover file systems of the kernel that are mounted elsewhere than in their usual places."""
+    for mount in list(_iter_mounts()):
+        is_usual = any(mount.path.is_relative_to(directory) for directory in _KERNEL_DIRS)
+        if mount.kind not in _KERNEL_FILE_SYSTEMS or is_usual:
+            continue
+        if mount.path.is_dir():
+            _mount("tmpfs", str(mount.path), kind="tmpfs", flags=_MS_RDONLY, options="size=4096")
+        elif mount.path.exists():
+            _mount("/dev/null", str(mount.path), flags=_MS_BIND)
+
+
 def _make_read_only(writable: Iterable[str]) -> None:
     """Make every mount read-only, except those at and beneath the writable directories."""
     directories = [Path(path) for path in writable]
-    for mount_point, flags in list(_iter_mounts()):
-        if not any(mount_point.is_relative_to(directory) for directory in directories):
+    for mount in list(_iter_mounts()):
+        if not any(mount.path.is_relative_to(directory) for directory in directories):
+            flags = _MS_REMOUNT | _MS_BIND | _MS_RDONLY | mount.flags
             try:
-                _mount(
-                    None,
-                    str(mount_point),
-                    flags=_MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags,
-                )
+                _mount(None, str(mount.path), flags=flags)
             except OSError as error:
                 if error.errno not in _UNREACHABLE:
                     raise
 
 
-def _iter_mounts() -> Iterator[tuple[Path, int]]:
-    """Yield each mount point of this namespace with the flags that a remount must repeat."""
+class _MountPoint(NamedTuple):
+    path: Path
+    kind: str
+    # Those that a remount must repeat.
+    flags: int
+
+
+def _iter_mounts() -> Iterator[_MountPoint]:
+    """Yield each mount point of this namespace."""
     content = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
     for line in content.removesuffix("\n").split("\n"):
         fields = line.split(" ")
         path = _OCTAL_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])
-        options = fields[5].split(",")
-        yield Path(path), sum(_MOUNT_FLAGS.get(option, 0) for option in options)
+        flags = sum(_MOUNT_FLAGS.get(option, 0) for option in fields[5].split(","))
+        yield _MountPoint(Path(path), fields[fields.index("-") + 1], flags)
 
 
 def _reopen(directory_fd: int) -> int:

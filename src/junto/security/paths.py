@@ -26,6 +26,32 @@ _LINUX = sys.platform == "linux"
 _DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Never accessible, even beneath an allowed root.
 _FORBIDDEN_DIRS = ("/proc", "/sys", "/dev")
+# File systems in which the kernel shows itself and other processes, wherever they are mounted.
+_KERNEL_FILE_SYSTEMS = frozenset(
+    {
+        0x9FA0,  # proc
+        0x9FA2,  # usbdevfs
+        0x62656572,  # sysfs
+        0x62656570,  # configfs
+        0x1CD1,  # devpts
+        0x0027E0EB,  # cgroup
+        0x63677270,  # cgroup2
+        0x64626720,  # debugfs
+        0x74726163,  # tracefs
+        0x73636673,  # securityfs
+        0xF97CFF8C,  # selinuxfs
+        0x43415D53,  # smackfs
+        0xCAFE4A11,  # bpf
+        0xDE5E81E4,  # efivarfs
+        0x6165676C,  # pstore
+        0x19800202,  # mqueue
+        0x6E736673,  # nsfs
+        0x42494E4D,  # binfmt_misc
+        0x65735543,  # fusectl
+        0x67596969,  # rpc_pipefs
+        0x6E667364,  # nfsd
+    }
+)
 _MAX_OPEN_ATTEMPTS = 32
 _MAX_PATH_DEPTH = 200
 _ESCAPE_ERRNOS = (errno.EXDEV, errno.ELOOP, errno.ENOTDIR)
@@ -227,16 +253,19 @@ def translate_os_errors(path: str) -> Iterator[None]:
 
 
 def reject_kernel_files(fd: int, path: str) -> None:
-    """Reject files in /proc, /sys and /dev, which a root such as `/` would include.
+    """Reject files of the kernel: in /proc, /sys and /dev, and in such file systems elsewhere.
 
     Raises:
         SecurityError: the descriptor refers to such a file.
     """
     if not _LINUX:
         return
+    from junto.security.statfs import get_file_system_type  # deferred: loads ctypes
+
     actual = Path(f"/proc/self/fd/{fd}").readlink()
-    if any(actual.is_relative_to(directory) for directory in _FORBIDDEN_DIRS):
-        raise SecurityError(f"{path} is no file of yours.")
+    is_in_kernel_dir = any(actual.is_relative_to(directory) for directory in _FORBIDDEN_DIRS)
+    if is_in_kernel_dir or get_file_system_type(fd) in _KERNEL_FILE_SYSTEMS:
+        raise SecurityError(f"{path} belongs to the operating system and cannot be accessed.")
 
 
 def _read_up_to(fd: int, max_bytes: int) -> bytes:
