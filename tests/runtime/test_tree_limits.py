@@ -17,14 +17,14 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measured in Lin
 MIB = 1024**2
 # Children that each hold so many MiB, and grandchildren among them.
 TREE = """
-import os, sys, time
+import os, signal, sys
 count, size = int(sys.argv[1]), int(sys.argv[2])
 for _ in range(count):
     if os.fork() == 0:
         memory = bytearray(os.urandom(2**20)) * size
         print("ready", flush=True)
-        time.sleep(60)
-time.sleep(60)
+        signal.pause()
+signal.pause()
 """
 
 
@@ -65,8 +65,8 @@ def test_the_memory_of_a_tree_is_added_up(tmp_path: Path) -> None:
 
 def test_memory_that_processes_share_is_counted_once(tmp_path: Path) -> None:
     script = (
-        "import os, time; memory = bytearray(60 * 2**20); [os.fork() for _ in range(3)];"
-        "print('ready', flush=True); time.sleep(60)"
+        "import os, signal; memory = bytearray(60 * 2**20); [os.fork() for _ in range(3)];"
+        "print('ready', flush=True); signal.pause()"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -137,12 +137,12 @@ def test_a_real_group_stops_forks_and_is_removed() -> None:
     if group is None:
         pytest.skip("no control group is delegated to us")
     script = (
-        "import os, time\n"
+        "import os, signal\n"
         "for number in range(20):\n"
         "    try:\n"
-        "        if os.fork() == 0: time.sleep(60)\n"
+        "        if os.fork() == 0: signal.pause()\n"
         "    except OSError:\n"
-        "        print(number, flush=True); time.sleep(60)\n"
+        "        print(number, flush=True); signal.pause()\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script],

@@ -17,6 +17,7 @@ from typing import Any
 from aiohttp import web
 
 Json = dict[str, Any]
+FLOOD_BYTES = 100 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class ScriptedReply:
     hang_after: int | None = None  # say so many events, then nothing
     cut_after: int | None = None  # say so many events, then break the connection
     pieces: int | None = None  # send the stream in pieces of so many bytes
+    flood: Json | None = None  # after the events, say this again and again, 100 MB in all
 
 
 @dataclass
@@ -97,6 +99,11 @@ class ScriptedModelServer:
         shown = said[: _min_given(reply.hang_after, reply.cut_after, len(said))]
         for piece in _split(b"".join(shown), reply.pieces):
             await response.write(piece)
+        if reply.flood is not None:
+            piece = encode_event(reply.flood)
+            piece *= max(1, 64 * 1024 // len(piece))
+            for _ in range(FLOOD_BYTES // len(piece)):
+                await response.write(piece)
         if reply.hang_after is not None:
             await asyncio.Event().wait()
         if reply.cut_after is not None and request.transport:

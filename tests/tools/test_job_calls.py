@@ -112,9 +112,9 @@ def test_a_background_call_answers_with_its_job(tmp_path: Path, upstream: FakeMo
 def test_a_call_that_takes_too_long_continues_as_a_job(
     tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    with stdio_client(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.5") as client:
+    with stdio_client(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="2") as client:
         call_tool(client, "query", prompt="say warm")
-        facts = call_tool(client, "query", prompt="wait 2")
+        facts = call_tool(client, "query", prompt="wait 4")
         result = call_tool(client, "job", jobId=facts["jobId"], action="result", waitSeconds=30)
         short = call_tool(client, "chat", message="say hi")
 

@@ -146,6 +146,7 @@ def build_provider_options(settings: Settings, state_dir: Path) -> "ProviderOpti
 
     return ProviderOptions(
         timeouts=build_timeouts(settings),
+        max_answer_chars=settings.answers.max_chars,
         bedrock=settings.providers.get("bedrock"),
         vertex=settings.providers.get("vertex"),
         local_model=build_engine_choice(settings, state_dir),

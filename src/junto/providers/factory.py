@@ -50,6 +50,8 @@ class ProviderOptions:
     """Options that are needed to build any provider."""
 
     timeouts: Timeouts
+    # The longest answer; None derives it from the tokens that are asked for.
+    max_answer_chars: int | None = None
     bedrock: ProviderSettings
     vertex: ProviderSettings
     local_model: LocalModelOptions | None = None
@@ -66,7 +68,7 @@ async def open_provider_factory(
         def build_provider(model_spec: ModelSpec) -> Provider:
             match model_spec.route.dialect:
                 case Dialect.ANTHROPIC | Dialect.OPENAI:
-                    return _build_http_provider(model_spec, client, options.timeouts)
+                    return _build_http_provider(model_spec, client, options)
                 case Dialect.EMBEDDED:
                     return _build_local_provider(model_spec, options, stack)
                 case Dialect.BEDROCK:
@@ -79,13 +81,20 @@ async def open_provider_factory(
         yield build_provider
 
 
-def _build_http_provider(model_spec: ModelSpec, client: HttpClient, timeouts: Timeouts) -> Provider:
+def _build_http_provider(
+    model_spec: ModelSpec, client: HttpClient, options: ProviderOptions
+) -> Provider:
     route = model_spec.route
     codec: Codec = AnthropicCodec(route.provider)
     if route.dialect is Dialect.OPENAI:
         codec = OpenAiCodec(route.provider, _get_max_tokens_field(route))
     return HttpProvider(
-        codec, build_chat_endpoint(route), model_spec.capabilities, client, timeouts
+        codec,
+        build_chat_endpoint(route),
+        model_spec.capabilities,
+        client,
+        options.timeouts,
+        options.max_answer_chars,
     )
 
 
@@ -125,7 +134,9 @@ async def _open_bedrock_provider(
 ) -> AsyncIterator[Provider]:
     base_url = model_spec.route.base_url or options.bedrock.base_url
     async with open_bedrock(region=options.bedrock.region, base_url=base_url) as account:
-        yield CloudProvider(account, model_spec.capabilities, options.timeouts)
+        yield CloudProvider(
+            account, model_spec.capabilities, options.timeouts, options.max_answer_chars
+        )
 
 
 @contextlib.asynccontextmanager
@@ -139,7 +150,9 @@ async def _open_vertex_provider(
         base_url=model_spec.route.base_url or vertex.base_url,
         access_token=model_spec.route.api_key,
     ) as account:
-        yield CloudProvider(account, model_spec.capabilities, options.timeouts)
+        yield CloudProvider(
+            account, model_spec.capabilities, options.timeouts, options.max_answer_chars
+        )
 
 
 async def fetch_models(route: Route) -> Any:

@@ -88,6 +88,13 @@ class AnswersSettings(Section):
     """What is asked of a model when the caller does not say."""
 
     max_tokens: int = Field(4096, ge=1, description="the longest answer, in tokens")
+    max_chars: int | None = Field(
+        None,
+        ge=1000,
+        le=16 * 1024 * 1024,
+        description="the longest answer in characters, for models that ignore max_tokens; "
+        "64 for each token if unset, and at least 262144",
+    )
     temperature: float | None = Field(
         None, ge=0, le=2, description="sent only when set, and only where the model takes it"
     )

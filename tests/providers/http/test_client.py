@@ -1,11 +1,20 @@
 import asyncio
+import collections
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from junto.domain.completions import AnswerEvent, Event, Question, TextDelta
+from junto.domain.completions import (
+    AnswerEvent,
+    Event,
+    Question,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+)
 from junto.domain.errors import (
     AuthenticationError,
     ContextOverflowError,
@@ -22,9 +31,16 @@ from junto.domain.models import Capabilities
 from junto.providers.codecs.anthropic import AnthropicCodec
 from junto.providers.codecs.codec import Codec
 from junto.providers.codecs.openai import OpenAiCodec
-from junto.providers.http.client import Endpoint, HttpClient, Timeouts
+from junto.providers.http.client import (
+    Endpoint,
+    EventTooLongError,
+    HttpClient,
+    SseReader,
+    Timeouts,
+)
 from junto.providers.http.provider import HttpProvider
 from junto.providers.provider import ask
+from tests.event_loop import poll_until, yield_to_tasks
 from tests.scripted_model_server import (
     ScriptedModelServer,
     ScriptedReply,
@@ -92,9 +108,90 @@ async def test_a_chunk_of_one_megabyte_arrives_complete(dialect: str) -> None:
     async with open_provider(dialect) as (upstream, adapter):
         upstream.enqueue(ScriptedReply(build_events(dialect, "x" * 1_000_000)))
 
-        answer = await ask(adapter, QUESTION)
+        answer = await ask(adapter, replace(QUESTION, max_tokens=100_000))
 
     assert len(answer.message.text) == 1_000_000
+
+
+# What a provider sends without end: text, reasoning, and what shows nothing of it.
+FLOODS: dict[str, dict[str, Any]] = {
+    "text": {"choices": [{"index": 0, "delta": {"content": "x" * 50}}]},
+    "long text": {"choices": [{"index": 0, "delta": {"content": "x" * 1_000_000}}]},
+    "reasoning": {"choices": [{"index": 0, "delta": {"reasoning_content": "x" * 50}}]},
+    "arguments": {
+        "choices": [
+            {
+                "delta": {
+                    "tool_calls": [{"index": 0, "id": "a", "function": {"arguments": "x" * 50}}]
+                }
+            }
+        ]
+    },
+    "nothing": {"choices": [], "padding": "x" * 500},
+}
+
+
+@pytest.mark.parametrize("flood", ["text", "long text", "reasoning"])
+async def test_an_answer_without_end_is_cut_off(flood: str) -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(flood=FLOODS[flood]))
+
+        *deltas, last = [event async for event in adapter.stream(QUESTION)]
+        await poll_until(upstream.requests[0].hung_up.is_set)
+
+    assert isinstance(last, AnswerEvent)
+    assert last.answer.stop_reason is StopReason.LENGTH
+    texts = [event.text for event in deltas if isinstance(event, TextDelta)]
+    thoughts = [event.text for event in deltas if isinstance(event, ThinkingDelta)]
+    assert len("".join([*texts, *thoughts])) == 256 * 1024
+    assert last.answer.message.text == "".join(texts)
+
+
+@pytest.mark.parametrize("flood", ["arguments", "nothing"])
+async def test_a_stream_without_end_is_cut_off(flood: str) -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(flood=FLOODS[flood]))
+
+        with pytest.raises(ModelError, match="MiB for one answer") as refused:
+            await ask(adapter, QUESTION)
+        await poll_until(upstream.requests[0].hung_up.is_set)
+
+    assert not refused.value.retryable
+
+
+async def test_a_flood_lets_other_calls_run() -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(flood=FLOODS["nothing"]))
+        turns = 0
+        task = asyncio.create_task(ask(adapter, QUESTION))
+        while not task.done():
+            await yield_to_tasks()
+            turns += 1
+
+    assert isinstance(task.exception(), ModelError)
+    assert turns > 60  # about one for each 64 KiB of 8 MiB
+
+
+async def test_an_operator_can_allow_longer_or_shorter_answers() -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(flood=FLOODS["text"]))
+
+        answer = await ask(replace(adapter, max_answer_chars=1234), QUESTION)
+
+    assert answer.message.text == "x" * 1234
+
+
+def test_a_long_line_in_many_chunks_takes_linear_time() -> None:
+    reader, chunk = SseReader(), b"x" * 1024
+
+    def count_copies() -> int:
+        list(reader.feed(b"data: "))
+        return sum(len(list(reader.feed(chunk))) for _ in range(15_000))
+
+    assert count_copies() == 0
+    assert [len(data) for data in reader.feed(b"\n\n")] == [15_000 * 1024]
+    with pytest.raises(EventTooLongError):
+        collections.deque(map(list, (reader.feed(chunk) for _ in range(20_000))), maxlen=0)
 
 
 @both_dialects

@@ -20,6 +20,7 @@ from junto.domain.errors import (
     TimeLimitError,
 )
 from junto.domain.models import Capabilities
+from junto.providers.answer_cap import AnswerCap
 from junto.providers.codecs.anthropic import AnthropicCodec
 from junto.providers.codecs.codec import Json, error_from_status
 from junto.providers.http.client import Timeouts, parse_retry_after
@@ -168,16 +169,20 @@ class CloudProvider(Provider):
     account: CloudAccount
     capabilities: Capabilities
     timeouts: Timeouts
+    max_answer_chars: int | None = None
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         codec = AnthropicCodec(self.account.provider)
         body = codec.encode(question, self.capabilities)
         decoder = codec.create_decoder(question)
+        cap = AnswerCap.for_question(question, self.max_answer_chars)
         async with aclosing(self._stream_events(body)) as events:
             async for data in events:
-                for event in decoder.feed(data):
+                for event in cap.apply(decoder.feed(data), question.model):
                     yield event
+                if cap.is_reached:
+                    return
         for event in decoder.finish():
             yield event
 

@@ -29,6 +29,8 @@ _MAX_INLINE_BODY_BYTES = 512 * 1024
 _MAX_ERROR_BYTES = 64 * 1024
 _MAX_JSON_BYTES = 32 * 1024 * 1024
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
+_MAX_STREAM_BYTES = 256 * 1024 * 1024
+_PAUSE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,20 +84,26 @@ class HttpClient:
             yield cls(session)
 
     async def stream_events(
-        self, endpoint: Endpoint, body: Json, codec: Codec, timeouts: Timeouts
+        self,
+        endpoint: Endpoint,
+        body: Json,
+        codec: Codec,
+        timeouts: Timeouts,
+        max_bytes: int = _MAX_STREAM_BYTES,
     ) -> AsyncGenerator[Mapping[str, Any]]:
         """Post `body` and yield each event of the response as it arrives.
 
         Leaving the iteration, for any reason, closes the connection.
 
         Raises:
-            JuntoError: the provider rejected the request, was unreachable, or hung up.
+            JuntoError: the provider rejected the request, was unreachable, hung up, or sent more
+                than `max_bytes`.
         """
         with _translate_errors(endpoint.provider):
             async with self._post(endpoint, body, timeouts) as response:
                 try:
                     await _raise_for_status(response, codec)
-                    async for event in _iter_events(response, endpoint.provider):
+                    async for event in _iter_events(response, endpoint.provider, max_bytes):
                         yield event
                 except BaseException:
                     response.close()  # no reuse: the provider may still be sending
@@ -170,14 +178,26 @@ def _describe_connect_error(error: aiohttp.ClientConnectorError) -> str:
 
 
 async def _iter_events(
-    response: aiohttp.ClientResponse, provider: str
+    response: aiohttp.ClientResponse, provider: str, max_bytes: int
 ) -> AsyncGenerator[Mapping[str, Any]]:
     reader = SseReader()
+    received = unpaused = 0
     try:
         async for chunk in response.content.iter_any():
             for data in reader.feed(chunk):
                 if data != _DONE_MARKER:
                     yield _decode_event(data, provider)
+            received += len(chunk)
+            unpaused += len(chunk)
+            if received > max_bytes:
+                raise ModelError(
+                    f"{provider} sent more than {max_bytes // 1024**2} MiB for one answer, so it "
+                    "was stopped. Ask for less, or use another model."
+                )
+            if unpaused > _PAUSE_BYTES:
+                # Data that has arrived already is read without giving way to other calls.
+                unpaused = 0
+                await asyncio.sleep(0)
         for data in reader.finish():
             if data != _DONE_MARKER:
                 yield _decode_event(data, provider)
@@ -253,7 +273,8 @@ class SseReader:
     """A parser for server-sent events that accepts chunks of any size."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer: list[bytes] = []
+        self._buffered_bytes = 0
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -262,7 +283,15 @@ class SseReader:
         Raises:
             EventTooLongError: an event exceeds the maximum size.
         """
-        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+        # Joined only when a line ends, because a long one comes in many chunks.
+        self._buffer.append(chunk)
+        self._buffered_bytes += len(chunk)
+        if b"\n" not in chunk:
+            if self._buffered_bytes > _MAX_EVENT_BYTES:
+                raise EventTooLongError
+            return
+        *lines, rest = b"".join(self._buffer).split(b"\n")
+        self._buffer, self._buffered_bytes = [rest], len(rest)
         for line in lines:
             line = line.rstrip(b"\r")  # noqa: PLW2901 - the same line without its ending
             if line.startswith(b"data:"):
@@ -270,7 +299,7 @@ class SseReader:
             elif not line and self._data:
                 yield b"\n".join(self._data)
                 self._data.clear()
-        if len(self._buffer) > _MAX_EVENT_BYTES:
+        if self._buffered_bytes + sum(map(len, self._data)) > _MAX_EVENT_BYTES:
             raise EventTooLongError
 
     def finish(self) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from junto.domain.completions import Event, Question
 from junto.domain.errors import ModelError
 from junto.domain.models import Capabilities
+from junto.providers.answer_cap import AnswerCap
 from junto.providers.codecs.codec import Codec, StreamDecoder
 from junto.providers.http.client import Endpoint, HttpClient, Timeouts
 from junto.providers.provider import Provider
@@ -24,16 +25,22 @@ class HttpProvider(Provider):
     capabilities: Capabilities
     client: HttpClient
     timeouts: Timeouts
+    max_answer_chars: int | None = None
 
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         body = self.codec.encode(question, self.capabilities)
         decoder = self.codec.create_decoder(question)
-        events = self.client.stream_events(self.endpoint, body, self.codec, self.timeouts)
+        cap = AnswerCap.for_question(question, self.max_answer_chars)
+        events = self.client.stream_events(
+            self.endpoint, body, self.codec, self.timeouts, cap.max_stream_bytes
+        )
         async with aclosing(events):
             async for data in events:
-                for event in self._decode(decoder, data):
+                for event in cap.apply(self._decode(decoder, data), question.model):
                     yield event
+                if cap.is_reached:
+                    return
         for event in self._decode(decoder, None):
             yield event
 
