@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
 from junto.transport.host_origin_guard import HostOriginGuard, is_loopback
+from junto.transport.http_connections import BodyMemory
 
 
 async def get_status(headers: list[tuple[str, str]], **options: Any) -> int:
@@ -28,8 +29,9 @@ async def get_status(headers: list[tuple[str, str]], **options: Any) -> int:
         "type": "http",
         "headers": [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers],
     }
+    memory = BodyMemory(1000)
     guard = HostOriginGuard.wrap(
-        app, **{"hosts": (), "origins": (), "timeout_seconds": 1, **options}
+        app, **{"hosts": (), "origins": (), "timeout_seconds": 1, "body_memory": memory, **options}
     )
     await guard(scope, receive, send)
     return statuses[0]
@@ -109,7 +111,9 @@ async def test_traffic_other_than_http_is_not_checked() -> None:
     async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
         seen.append(scope["type"])
 
-    guard = HostOriginGuard.wrap(app, hosts=(), origins=(), timeout_seconds=1)
+    guard = HostOriginGuard.wrap(
+        app, hosts=(), origins=(), timeout_seconds=1, body_memory=BodyMemory(1000)
+    )
     await guard({"type": "lifespan"}, None, None)  # type: ignore[arg-type]
 
     assert seen == ["lifespan"]

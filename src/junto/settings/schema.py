@@ -291,6 +291,17 @@ class HttpSettings(Section):
     request_timeout: Duration = Field(
         30, gt=0, description="how long a client may take to send one"
     )
+    max_connections: int = Field(
+        1000,
+        ge=64,
+        le=60_000,
+        description="connections at once; above it, those without a complete request are closed",
+    )
+    max_buffered_bytes: int = Field(
+        128 * 1024 * 1024,
+        ge=1024,
+        description="the memory that the bodies of all requests take together",
+    )
     drain: Duration = Field(30, description="how long running calls may go on at shutdown")
 
 

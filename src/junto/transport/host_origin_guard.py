@@ -1,4 +1,4 @@
-"""ASGI middleware that checks Host and Origin and limits the time a request may take to arrive."""
+"""ASGI middleware that checks Host and Origin, and limits the time and memory of requests."""
 
 import asyncio
 import ipaddress
@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from junto.telemetry.logs import Log
+from junto.transport.http_connections import BodyMemory
 
 _log = Log.get("transport")
 
@@ -42,10 +43,17 @@ class HostOriginGuard:
     hosts: frozenset[str]
     origins: frozenset[str]
     timeout_seconds: float
+    body_memory: BodyMemory
 
     @classmethod
     def wrap(
-        cls, app: ASGIApp, *, hosts: Iterable[str], origins: Iterable[str], timeout_seconds: float
+        cls,
+        app: ASGIApp,
+        *,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        timeout_seconds: float,
+        body_memory: BodyMemory,
     ) -> "HostOriginGuard":
         """Return a guard around `app` that allows loopback and the given hosts and origins."""
         return cls(
@@ -53,6 +61,7 @@ class HostOriginGuard:
             frozenset(host.lower() for host in hosts),
             frozenset(origin.lower().rstrip("/") for origin in origins),
             timeout_seconds,
+            body_memory,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +74,7 @@ class HostOriginGuard:
             refusal.headers["connection"] = "close"  # the rest of the request stays unread
             await refusal(scope, receive, send)
             return
-        await self._forward_with_timeout(scope, receive, send)
+        await self._forward_with_limits(scope, receive, send)
 
     def _find_refusal(self, scope: Scope) -> PlainTextResponse | None:
         hosts = [value.decode("latin-1") for key, value in scope["headers"] if key == b"host"]
@@ -95,12 +104,13 @@ class HostOriginGuard:
         authority = _AUTHORITY.fullmatch(match["authority"]) if match else None
         return authority is not None and is_loopback(authority["name"])
 
-    async def _forward_with_timeout(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward_with_limits(self, scope: Scope, receive: Receive, send: Send) -> None:
         complete = False
+        received = reserved = 0
         deadline = asyncio.get_running_loop().time() + self.timeout_seconds
 
         async def receive_in_time() -> Message:
-            nonlocal complete
+            nonlocal complete, received, reserved
             if complete:  # only a disconnect can follow, at any time
                 return await receive()
             try:
@@ -111,6 +121,16 @@ class HostOriginGuard:
                     408, "The request did not arrive in time.", {"connection": "close"}
                 ) from None
             complete = not message.get("more_body", False)
+            size = len(message.get("body", b""))
+            taken = self.body_memory.reserve(received, size)
+            if taken is None:
+                headers = {"connection": "close", "retry-after": "5"}
+                raise HTTPException(503, "Too many large requests at once. Try again.", headers)
+            received += size
+            reserved += taken
             return message
 
-        await self.app(scope, receive_in_time, send)
+        try:
+            await self.app(scope, receive_in_time, send)
+        finally:
+            self.body_memory.release(reserved)

@@ -1,6 +1,5 @@
 """The HTTP server: the MCP endpoint, the landing page, health and metrics."""
 
-import asyncio
 import contextlib
 import math
 import signal
@@ -24,13 +23,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from junto.domain.errors import ConfigurationError, NetworkError
 from junto.domain.pubsub import PubSub
 from junto.settings.schema import HttpSettings
 from junto.telemetry.metrics import EXPOSITION_CONTENT_TYPE
 from junto.transport.host_origin_guard import HostOriginGuard, is_loopback
+from junto.transport.http_connections import BodyMemory, Connections, build_protocol_class
 from junto.transport.inflight import InflightCalls
 from junto.transport.shutdown import Shutdown
 from junto.transport.stateless_http import StatelessHandler
@@ -103,6 +102,7 @@ def build_asgi_app(
         hosts=options.allowed_hosts,
         origins=options.allowed_origins,
         timeout_seconds=options.request_timeout,
+        body_memory=BodyMemory(max(options.max_buffered_bytes, options.max_body_bytes)),
     )
 
 
@@ -194,7 +194,9 @@ async def serve_http(
     config = uvicorn.Config(
         app,
         # h11: httptools keeps trailing whitespace in header values, which HTTP wants stripped.
-        http=_build_protocol_class(options.request_timeout),
+        http=build_protocol_class(
+            Connections.create(options.max_connections), options.request_timeout
+        ),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -218,31 +220,3 @@ class _UvicornServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _build_protocol_class(timeout_seconds: float) -> type[H11Protocol]:
-    class SlowClientGuard(H11Protocol):
-        """Closes connections that send no request, or only a part of one, within the timeout."""
-
-        @override
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._has_partial_request = False
-            self._timer = self.loop.call_later(timeout_seconds, self._check_connection)
-
-        @override
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._timer.cancel()
-            super().connection_lost(exc)
-
-        def _check_connection(self) -> None:
-            cycle: Any = self.cycle  # None until the first request, despite its declared type
-            idle = cycle is None or cycle.response_complete
-            has_partial = idle and bool(self.conn.trailing_data[0])
-            if cycle is None or (has_partial and self._has_partial_request):
-                self.transport.close()
-            else:
-                self._has_partial_request = has_partial
-                self._timer = self.loop.call_later(timeout_seconds, self._check_connection)
-
-    return SlowClientGuard
