@@ -48,7 +48,7 @@ def _no_settings_of_this_machine(
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
     """Yield a client of a Junto server over HTTP that tests share, so none may change it."""
     home = tmp_path_factory.mktemp("served")
-    variables = {"VISIBLE": "in plain sight", "MY_API_KEY": "sk-ant-hidden-000000000000000000"}
+    variables = {"EDITOR": "in plain sight", "MY_API_KEY": "sk-ant-hidden-000000000000000000"}
     models = [{"id": "m1", "baseUrl": "http://127.0.0.1:9", "apiKey": "not-to-be-seen-1"}]
     environment = clean_environment(home, JUNTO_MODELS=json.dumps(models), **variables)
     with http_server(junto_command("serve", "--port", "0"), environment, home) as (client, _):

@@ -99,13 +99,13 @@ def test_discovery_lists_versions_and_instructions(served: HttpClient) -> None:
 
 
 def test_legacy_and_modern_clients_can_call_tools(served: HttpClient) -> None:
-    params: dict[str, Any] = {"name": "get_env", "arguments": {"key": "VISIBLE"}}
+    params: dict[str, Any] = {"name": "get_env", "arguments": {"key": "EDITOR"}}
 
     legacy = served.legacy("tools/call", **params).json()["result"]
     modern = served.modern("tools/call", **params).json()["result"]
 
     assert legacy["structuredContent"] == {
-        "key": "VISIBLE",
+        "key": "EDITOR",
         "isSet": True,
         "value": "in plain sight",
     }

@@ -46,20 +46,23 @@ _NO_FILES_OVER_HTTP_MESSAGE = "Over HTTP no file is read, unless tools.over_http
 _log = Log.get("app")
 
 
-def build_server_spec(app: Application, access: ToolAccess = ToolAccess.ALL) -> ServerSpec:
+def build_server_spec(
+    app: Application, access: ToolAccess = ToolAccess.ALL, *, over_http: bool = False
+) -> ServerSpec:
     """Return everything that a client with this access to local tools sees.
 
     Raises:
         ConfigurationError: the settings of the tools are inconsistent.
     """
-    return _ServerBuilder(app, access).build()
+    return _ServerBuilder(app, access, over_http=over_http).build()
 
 
 class _ServerBuilder:
     """Builds the parts of the server, which share the settings, the roots and the reader."""
 
-    def __init__(self, app: Application, access: ToolAccess) -> None:
+    def __init__(self, app: Application, access: ToolAccess, *, over_http: bool) -> None:
         self.app, self.settings, self.access = app, app.settings, access
+        self.over_http = over_http
         self.call_services = self._build_call_services()
         self.upstream_servers = build_upstream_servers(self.settings.servers)
         for server in self.upstream_servers:
@@ -133,6 +136,7 @@ class _ServerBuilder:
             settings=self.settings,
             environment=os.environ,
             redactor=app.redactor,
+            over_http=self.over_http,
             roots=self.roots,
             attachments=self.attachments,
             conversations=app.conversations,

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from junto.cli.table import print_table
-from junto.cli.terminal_text import print_stderr
+from junto.cli.terminal_text import print_stderr, sanitize
 from junto.domain.errors import ConfigurationError, InputOutputError
+from junto.security.redaction import Redactor
 from junto.settings import LoadedSettings
 from junto.settings.config_file import parse_config, read_content
 from junto.settings.loader import find_user_trust_store
@@ -17,6 +18,7 @@ from junto.settings.render import (
     build_starter_file,
     dump_settings,
     format_yaml_value,
+    iter_secrets,
     render_settings,
 )
 from junto.settings.workspace_trust import UnexpandedVariables
@@ -103,8 +105,9 @@ def check(loaded: LoadedSettings) -> None:
         build_server_spec(app)
         check_host(loaded.settings.http.host)
         warnings = (*loaded.warnings, *app.catalog.iter_warnings())
+    redactor = Redactor(iter_secrets(loaded.settings))
     for warning in warnings:
-        print_stderr(f"warning: {warning}")
+        print_stderr(f"warning: {sanitize(redactor.redact_text(warning))}")
     files = ", ".join(str(path) for path in loaded.files) or "no file"
     changed = sum(origin.kind != "default" for origin in loaded.origins.values())
     what = "1 setting" if changed == 1 else f"{changed} settings"

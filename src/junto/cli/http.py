@@ -80,7 +80,7 @@ def _serve(loaded: LoadedSettings, on_ready: _OnReady, open_context: _ContextFac
 
 async def _run_server(app: Application, on_ready: _OnReady, open_context: _ContextFactory) -> None:
     options = app.settings.http
-    server_spec = build_server_spec(app, app.settings.tools.over_http)
+    server_spec = build_server_spec(app, app.settings.tools.over_http, over_http=True)
     views = Views(
         health=app.status.report,
         metrics=app.metrics.render_exposition,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from junto.cli.help_format import DocumentedGroup
+from junto.cli.terminal_text import print_stderr, sanitize
 from junto.version import __version__
 
 if TYPE_CHECKING:
@@ -89,6 +90,6 @@ def load_command_settings(
 
     loaded = load_settings({"logging.level": log_level, **flags}, config=config, shared=shared)
     known_secrets.extend(iter_secrets(loaded.settings))
-    for notice in loaded.notices:
-        click.echo(f"junto: {notice}", err=True)
+    for notice in loaded.notices:  # may quote a file of somebody else
+        print_stderr(f"junto: {sanitize(notice)}")
     return loaded

@@ -1,5 +1,6 @@
 """The environment variables of this process, without secrets, and the current time."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -7,6 +8,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from junto.domain.errors import InvalidInputError
 from junto.security.redaction import Redactor
+
+_HARMLESS_NAME = re.compile(
+    "PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|EDITOR|VISUAL|PAGER"
+    "|HOSTNAME|TMPDIR|VIRTUAL_ENV|XDG_[A-Z]+_HOME"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +30,16 @@ class Environment:
 
     variables: Mapping[str, str]
     redactor: Redactor
+    # For callers from elsewhere, who see only variables that are known to be harmless.
+    only_harmless: bool = False
 
     def get(self, key: str) -> EnvironmentVariable:
         """Return the variable `key`, without its value if that is secret."""
         value = self.variables.get(key)
         if value is None:
             return EnvironmentVariable(key, is_set=False)
-        if self.redactor.is_secret(key, value):
+        is_hidden = self.only_harmless and not _HARMLESS_NAME.fullmatch(key)
+        if is_hidden or self.redactor.is_secret(key, value):
             return EnvironmentVariable(key, is_set=True)
         # Bytes that are not UTF-8 are decoded to surrogates, which cannot be encoded.
         encodable = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

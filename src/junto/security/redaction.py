@@ -3,13 +3,12 @@
 Secrets are recognised by the name of a field and by the format of its value.
 """
 
-import base64
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
+
+from junto.security.secret_spellings import list_spellings
 
 REDACTED = "[redacted]"
 
@@ -40,10 +39,12 @@ _SECRET_PATTERN = re.compile(
         [^-]{0,20000}(?:-----END\ [A-Z ]{0,40}PRIVATE\ KEY-----)?)
     | (?P<scheme>(?i:\b(?:bearer|basic|token)\s{1,4}))(?=\S{0,200}[\d=_.-])[\w.~+/=-]{8,4000}
     | (?P<url>(?i:\b[a-z][a-z0-9+.-]{0,30}://))
-        (?:[^\s/@:]{0,200}:[^\s/]{1,500}|[^\s/@:]{16,500})(?=@)
+        (?:[^\s/@:]{0,200}:(?:[^\s/]{1,500}|(?!\d{1,5}/)[^\s"'<>]{1,500})|[^\s/@:]{16,500})(?=@)
     | (?P<hook>https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)
         [\w/-]{8,200}
     | (?P<signed>(?i:[?&](?:sig|signature|x-amz-signature)=))[\w%+/=-]{16,500}
+    | (?P<query>(?i:[?&](?:amp;)?(?:[a-z0-9_-]{0,30}[_-])?(?:key|token|secret|password|passwd|pwd
+        |auth|apikey|credential|code)=))[^\s"'&<>#]{6,4000}
     | (?P<named>(?i:\b(?:api[_-]?key|access[_-]?token|x-api-key|(?:shared)?(?:access|account)key
         |password|passwd|pwd(?!=["']?(?:/|[A-Za-z]:))|secret|token)["']?\s{0,4}[=:]\s{0,4}["']?))[^\s"'&,;}]{6,4000}
     | \b(?:
@@ -62,6 +63,9 @@ _SECRET_PATTERN = re.compile(
     """,
     re.VERBOSE,
 )
+
+# An argument without structure, such as a key that a program takes as its only argument.
+_OPAQUE_TOKEN = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_+=-]{20,4000}")
 
 # Shorter values are too likely to be part of an ordinary word.
 _MIN_SECRET_CHARS = 6
@@ -118,7 +122,7 @@ class Redactor:
             spelling
             for secret in known_secrets
             if len(secret) >= _MIN_SECRET_CHARS
-            for spelling in _list_spellings(secret)
+            for spelling in list_spellings(secret)
         }
         longest_first = sorted(spellings, key=len, reverse=True)
         self._known_pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
@@ -161,17 +165,25 @@ class Redactor:
         return self.redact_text(value if isinstance(value, str) else repr(value))
 
 
-def _list_spellings(secret: str) -> set[str]:
-    """Return the encodings in which a secret may appear: plain, URL, base64, escaped."""
-    encoded = base64.b64encode(secret.encode()).decode().rstrip("=")
-    quoted = {repr(secret)[1:-1], json.dumps(secret)[1:-1]}
-    return {secret, quote(secret, safe=""), encoded} | quoted
-
-
 def _keep_label(match: re.Match[str]) -> str:
-    label_groups = ("scheme", "url", "hook", "signed", "named")
+    label_groups = ("scheme", "url", "hook", "signed", "query", "named")
     label = next(filter(None, map(match.group, label_groups)), "")
     return label + REDACTED
+
+
+def find_secret_arguments(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the command-line arguments, or parts of them, that look like secrets."""
+    after_secret_flag = False
+    for argument in arguments:
+        flag, equals, value = argument.partition("=")
+        is_secret_flag = flag.startswith("-") and is_secret_name(flag.lstrip("-"))
+        if after_secret_flag and not argument.startswith("-"):
+            yield argument
+        elif (is_secret_flag or is_secret_name(flag)) and equals and not _is_harmless(flag, value):
+            yield value
+        elif _OPAQUE_TOKEN.fullmatch(argument):
+            yield argument
+        after_secret_flag = is_secret_flag and not equals
 
 
 def redact_pii(text: str) -> str:

@@ -8,14 +8,17 @@ from enum import Enum
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, SecretStr
 
-from junto.security.redaction import REDACTED, Redactor
+from junto.security.redaction import REDACTED, Redactor, find_secret_arguments, is_secret_name
 from junto.settings.fields import SettingField, collect_fields, describe_type
+from junto.settings.list_entries import ServerEntry
 from junto.settings.loader import LoadedSettings, SettingOrigin
 from junto.settings.schema import Settings
 
+_MIN_TOKEN_CHARS = 16
 _STARTER_HEADER = """\
 # Junto's settings. Every line below is commented out and shows the default.
 # ${VARIABLE} takes a value from the environment; keep keys there, not here.
@@ -70,6 +73,11 @@ def iter_secrets(value: Any) -> Iterator[str]:
     """Yield every secret in `value`, at any depth."""
     if isinstance(value, SecretStr):
         yield value.get_secret_value()
+        yield from _iter_url_secrets(value.get_secret_value())
+    elif isinstance(value, ServerEntry):
+        yield from find_secret_arguments(value.args)
+        yield from _iter_url_secrets(value.url or "")
+        yield from iter_secrets({**value.environment, **value.headers})
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
             yield from iter_secrets(getattr(value, name))
@@ -79,6 +87,27 @@ def iter_secrets(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         for item in value.values():
             yield from iter_secrets(item)
+
+
+def _iter_url_secrets(url: str) -> Iterator[str]:
+    """Yield the password and the secret parameters of a URL, as written and decoded.
+
+    A password may contain any character, so it is everything between the first colon of the
+    authority and the last at sign.
+    """
+    _, separator, rest = url.partition("://")
+    if not separator:
+        return
+    credentials, _, address = rest.rpartition("@")
+    user, colon, password = credentials.partition(":")
+    # A token may stand alone; names of users are shorter.
+    secret = password if colon else user if len(user) >= _MIN_TOKEN_CHARS else ""
+    if secret:
+        yield secret
+        yield unquote(secret)
+    for name, value in parse_qsl(address.partition("?")[2]):
+        if is_secret_name(name):
+            yield value
 
 
 def _to_json(value: Any) -> Any:

@@ -18,7 +18,7 @@ def build_error_result(error: JuntoError, redactor: Redactor) -> dict[str, Any]:
     """Return an expected failure as a tool result; the only place where one becomes the other."""
     message = redactor.redact_text(error.message)
     content = {"code": error.code, "message": message, "retryable": error.retryable}
-    content |= error.details
+    content |= redactor.redact_fields(error.details)
     if error.retry_after is not None:
         content["retryAfter"] = error.retry_after
     return {

@@ -40,6 +40,8 @@ class ToolServices:
     settings: Settings
     environment: Mapping[str, str]
     redactor: Redactor
+    # Whether the callers connect over HTTP, rather than from the process that started us.
+    over_http: bool
     roots: Roots
     attachments: Attachments
     conversations: Conversations

@@ -80,8 +80,17 @@ async def test_get_env_shows_values_and_hides_secrets() -> None:
     assert shown["LATIN"][1]["value"] == "caf\ufffd"
     for key in ("OPENAI_API_KEY", "INNOCENT", "DSN_LIKE", "CONFIGURED"):
         assert shown[key][1] == {"key": key, "isSet": True}
-        assert shown[key][0] == f"{key} is set. It looks like a secret, so its value is not shown."
+        assert shown[key][0] == f"{key} is set. Its value is not shown, because it may be a secret."
     assert missing == ("MISSING is not set.", {"key": "MISSING", "isSet": False})
+
+
+async def test_over_http_get_env_shows_only_what_is_known_to_be_harmless() -> None:
+    variables = {"EDITOR": "vi", "LC_ALL": "C", "CLUSTER": "prod-7", "MY_NOTE": "the pin is 4711"}
+    tool = build_get_env_tool(Environment(variables, Redactor(), only_harmless=True))
+
+    shown = {key: (await call(tool, key=key))[1].get("value") for key in variables}
+
+    assert shown == {"EDITOR": "vi", "LC_ALL": "C", "CLUSTER": None, "MY_NOTE": None}
 
 
 def build_test_catalog(tmp_path: Path, **settings: Any) -> Catalog:

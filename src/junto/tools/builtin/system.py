@@ -24,7 +24,9 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
     """Yield the tools of this module."""
     settings, environment = services.settings.tools, services.environment
     yield build_current_time_tool(settings.timezone)
-    yield build_get_env_tool(Environment(environment, services.redactor))
+    yield build_get_env_tool(
+        Environment(environment, services.redactor, only_harmless=services.over_http)
+    )
     yield build_execute_command_tool(_build_runner(settings, services.roots, environment))
 
 
@@ -89,7 +91,7 @@ class GetEnvResult(Result):
         if not self.is_set:
             return f"{self.key} is not set."
         if self.value is None:
-            return f"{self.key} is set. It looks like a secret, so its value is not shown."
+            return f"{self.key} is set. Its value is not shown, because it may be a secret."
         return f"{self.key}={self.value}"
 
 
