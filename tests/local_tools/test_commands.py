@@ -484,7 +484,7 @@ async def test_even_a_shell_sees_only_the_allowed_folders_and_no_network(
     result = await run(build_runner(repository, "bash"), "bash", "-c", script)
 
     assert result.stdout == "one\ntwo\n"
-    refusals = ("Permission denied", "Read-only file system", "Operation not permitted")
+    refusals = ("denied", "Read-only file system", "not permitted", "No such file", "cannot access")
     assert sum(result.stderr.count(refusal) for refusal in refusals) >= 11
     assert (repository / "made").read_text() == "y\n"
     assert not (repository.parent / "planted").exists()

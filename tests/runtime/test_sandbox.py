@@ -193,6 +193,47 @@ async def test_a_mount_inside_a_writable_directory_keeps_its_flags(folder: Path)
     assert await run(folder, script) == "30\n"
 
 
+async def test_paths_that_are_not_allowed_do_not_exist(folder: Path, tmp_path: Path) -> None:
+    """Not even their sizes can be read, so a link that is swapped in time shows nothing either."""
+    (folder / "link").symlink_to(tmp_path / "outside")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "alias").symlink_to(elsewhere)
+    paths = ["/etc/passwd", "/proc/self", "/sys/kernel", "/var/lib", "../outside", "link", "/run"]
+    script = f"""
+import os
+print([path for path in {paths!r} if os.path.exists(path)])
+print(os.listdir("."), os.listdir({str(tmp_path / "alias")!r}), os.getcwd())
+open("made", "w").close()
+try:
+    open({str(elsewhere / "made")!r}, "w")
+except OSError as error:
+    print(error.errno)
+"""
+
+    output = await run(
+        folder, script, hide_rest=True,
+        readable=[*SYSTEM_PATHS, str(tmp_path / "alias"), "/does/not/exist"],
+    )  # fmt: skip
+
+    inside = ["inside", "link"] if "['inside" in output else ["link", "inside"]
+    assert output == f"[]\n{inside} [] {folder}\n30\n"
+    assert (folder / "made").exists()
+
+
+async def test_the_whole_disk_as_a_root_is_still_read_only(tmp_path: Path, folder: Path) -> None:
+    script = f"""
+import os
+os.listdir("/")
+try:
+    os.mkdir({str(tmp_path / "x")!r})
+except OSError as error:
+    print(error.errno)
+"""
+
+    assert await run(folder, script, hide_rest=True, readable=["/"]) == "30\n"
+
+
 async def test_shared_memory_ends_with_the_command(folder: Path) -> None:
     key = os.getpid()
     script = f"""
@@ -256,7 +297,7 @@ print("done")
     # Copied, since that user may not be able to read this project, or this Python.
     supervisor = shutil.copytree(RUNTIME, public_folder.parent / "runtime") / "supervisor.py"
     command = [SYSTEM_PYTHON, "-c", script]
-    limits = {"max_processes": 50, "max_memory_bytes": 2**31}
+    limits = {"max_processes": 50, "max_memory_bytes": 2**31, "hide_rest": True}
     spec = build_spec(public_folder, script, command=command, **limits)
     with tempfile.TemporaryFile() as file:
         file.write(json.dumps({**asdict(spec), "parent": os.getpid()}).encode())

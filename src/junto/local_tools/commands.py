@@ -127,6 +127,7 @@ class CommandRunner:
             network=command.rule.network,
             readable=[*_SYSTEM_PATHS, *_find_program_paths(program), *roots],
             writable=[*_WRITABLE_DEVICES, scratch_dir, *(roots if command.rule.writes else ())],
+            hide_rest=True,
         )
 
     def _build_environment(self, scratch_dir: str) -> dict[str, str]:

@@ -28,6 +28,9 @@ _KERNEL_FILE_SYSTEMS = frozenset(
     ]
 )  # fmt: skip
 _KERNEL_DIRS = ("/proc", "/sys", "/dev", "/run")
+# Where the new root is put together; nothing of it is needed, and nothing of a user is there.
+_STAGING = "/sys"
+_MNT_DETACH = 2
 _OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 # A mount point that cannot be reached, or is hidden by a later mount, needs no change.
 _UNREACHABLE = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
@@ -49,33 +52,87 @@ def unshare_pid_namespace() -> bool:
 
 
 def isolate(task: dict[str, Any]) -> bool:
-    """Enter the other namespaces that `task` asks for; return whether mounts are read-only now.
+    """Enter the other namespaces that `task` asks for; return whether its mounts were set up.
 
-    Afterwards only the writable directories of the task can be changed in any way, and
-    `task["directory"]` is the same directory in the new namespace.
+    Afterwards only the writable directories of the task can be changed in any way. If it hides the
+    rest, other paths than the readable and writable ones do not even exist. `task["directory"]` is
+    the same directory in the new namespace.
+
+    Raises:
+        OSError: the working directory was moved meanwhile.
     """
     if not task["network"]:
         _unshare(_CLONE_NEWNET)
     _unshare(_CLONE_NEWIPC)
     if not _unshare(_CLONE_NEWNS):
         return False
+    directory_path = str(Path(f"/proc/self/fd/{task['directory']}").readlink())
     try:
         _mount(None, "/", flags=_MS_REC | _MS_PRIVATE)
-        writable = [os.path.realpath(path) for path in task["writable"] if Path(path).is_dir()]
-        for path in writable:
-            _mount(path, path, flags=_MS_BIND | _MS_REC)
         _hide_kernel_mounts()
-        if task["max_scratch_bytes"]:
-            _mount_scratch(task["scratch"], task["max_scratch_bytes"])
-        _make_read_only(writable)
-        task["directory"] = _reopen(task["directory"])
+        writable = [os.path.realpath(path) for path in task["writable"] if Path(path).is_dir()]
+        if task["hide_rest"] and "/" not in (*task["readable"], *writable):
+            _enter_new_root(task, writable)
+        else:
+            for path in writable:
+                _mount(path, path, flags=_MS_BIND | _MS_REC)
+            _mount_scratch(task, task["scratch"])
+            _make_read_only(writable)
     except OSError:
+        with contextlib.suppress(OSError):
+            _reopen(task["directory"], directory_path)
         return False
+    _reopen(task["directory"], directory_path)
     return True
 
 
-def _mount_scratch(path: str, max_bytes: int) -> None:
+def _enter_new_root(task: dict[str, Any], writable: list[str]) -> None:
+    """Make a root directory in which only the paths of the task exist, and move there."""
+    _mount("tmpfs", _STAGING, kind="tmpfs", flags=_MS_NOSUID | _MS_NODEV, options="mode=755")
+    for path in sorted({*task["readable"], *task["writable"]}):
+        with contextlib.suppress(PermissionError):  # what we cannot reach, the command cannot
+            _stage(path)
+    for path in writable:
+        _mount(path, _STAGING + path, flags=_MS_BIND | _MS_REC)
+    _mount_scratch(task, _STAGING + str(task["scratch"]))
+    _make_read_only([_STAGING + path for path in writable])
+    os.chdir(_STAGING)
+    # With the same directory as the old and the new root, the old one is mounted on top.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.pivot_root(b".", b".") != 0 or libc.umount2(b".", _MNT_DETACH) != 0:
+        raise OSError(ctypes.get_errno(), "the root directory could not be changed")
+    os.chdir("/")
+
+
+def _stage(path: str) -> None:
+    """Make a path exist in the new root: its symlinks, and what it leads to."""
+    parent = ""
+    for name in Path(path).parts[1:]:
+        here = f"{parent}/{name}"
+        if Path(here).is_symlink():
+            with contextlib.suppress(FileExistsError):
+                Path(_STAGING + here).symlink_to(Path(here).readlink())
+            _stage(os.path.realpath(path))
+            return
+        staged = Path(_STAGING + here)
+        if here != path and not staged.exists():
+            staged.mkdir()
+        parent = here
+    source, staged = Path(path), Path(_STAGING + path)
+    if source.is_dir():
+        staged.mkdir(exist_ok=True)
+    elif source.exists():
+        staged.touch()
+    else:
+        return
+    _mount(path, str(staged), flags=_MS_BIND | _MS_REC)
+
+
+def _mount_scratch(task: dict[str, Any], path: str) -> None:
     """Mount a memory file system, which limits the size of the scratch directory."""
+    max_bytes = task["max_scratch_bytes"]
+    if not max_bytes:
+        return
     owner = f"uid={os.getuid()},gid={os.getgid()}"
     inodes = max(1024, max_bytes // 16384)
     options = f"size={max_bytes},nr_inodes={inodes},mode=700,{owner}"
@@ -124,19 +181,19 @@ def _iter_mounts() -> Iterator[_MountPoint]:
         yield _MountPoint(Path(path), fields[fields.index("-") + 1], flags)
 
 
-def _reopen(directory_fd: int) -> int:
-    """Return a descriptor of the same directory, as it is mounted in this namespace.
+def _reopen(directory_fd: int, path: str) -> None:
+    """Let a descriptor refer to the same directory, as it is mounted in this namespace.
 
     A descriptor from before leads to the mounts of the old namespace, which are writable.
     """
-    path = Path(f"/proc/self/fd/{directory_fd}").readlink()
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if not os.path.samestat(os.fstat(fd), os.fstat(directory_fd)):
-        os.close(fd)
-        raise OSError(errno.ESTALE, "the directory was moved")
-    os.dup2(fd, directory_fd)
+    # The root directory is a new one.
+    is_same = path == "/" or os.path.samestat(os.fstat(fd), os.fstat(directory_fd))
+    if is_same:
+        os.dup2(fd, directory_fd)
     os.close(fd)
-    return directory_fd
+    if not is_same:
+        raise OSError(errno.ESTALE, "the directory was moved")
 
 
 def _mount(

@@ -60,6 +60,8 @@ class ProcessSpec:
     network: bool = True
     readable: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
+    # Whether other paths than these do not exist for it; otherwise they cannot be opened.
+    hide_rest: bool = False
 
 
 @contextlib.asynccontextmanager

@@ -63,6 +63,7 @@ def probe_sandbox() -> SandboxStatus:
             network=False,
             readable=["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store", sys.base_prefix],
             writable=["/dev/null", str(root)],
+            hide_rest=True,
         )
         try:
             output = asyncio.run(_run(spec))

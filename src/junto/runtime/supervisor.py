@@ -111,7 +111,12 @@ def _run(
 ) -> None:
     """Run the command and report its exit status."""
     supervisor_pid = os.getpid()
-    mounts_read_only = is_init and namespaces.isolate(task)
+    try:
+        mounts_read_only = is_init and namespaces.isolate(task)
+    except OSError as error:
+        os.write(2, f"{error.strerror}\n".encode())
+        _report(task, {"code": 127})
+        return
     child_pid = os.fork()
     if child_pid == 0:
         group = limits.group if limits else None

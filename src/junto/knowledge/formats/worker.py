@@ -130,6 +130,7 @@ def _build_process_spec(directory: int, max_memory_bytes: int) -> ProcessSpec:
         network=False,
         readable=[*_SYSTEM_PATHS, *_iter_python_dirs(), *import_paths],
         writable=["/dev/null"],
+        hide_rest=True,
     )
 
 
