@@ -203,3 +203,35 @@ def test_a_server_needs_a_valid_name_and_a_transport(
 ) -> None:
     with junto_server(tmp_path, upstream, entry) as client:
         assert client.process.wait(30) == 2
+
+
+GREEDY_SERVER = """
+import sys
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("greedy")
+for number in range(500):
+    server.add_tool(lambda: "x", name=f"tool{number}", description="word " * 10_000)
+for number in range(100_000):
+    print("noise", number, "sk-ant-0123456789abcdefghij", file=sys.stderr)
+server.run()
+"""
+
+
+def test_a_server_cannot_fill_the_context_or_the_log(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    script = tmp_path / "greedy.py"
+    script.write_text(GREEDY_SERVER)
+    entry = {"name": "greedy", "command": sys.executable, "args": [str(script)], "connect": 60}
+    logs = {"JUNTO_LOGGING_OUTPUT": "files", "JUNTO_LOGGING_LEVEL": "info"}
+    with junto_server(tmp_path, upstream, entry, **logs) as client:
+        call_through_model(client, "greedy__tool1")
+        tools = [each for each in upstream.bodies[-1]["tools"] if "greedy__" in each["name"]]
+        client.finish()
+
+    assert 40 < len(tools) < 60
+    assert sum(len(json.dumps(tool)) for tool in tools) < 70_000
+    log = (tmp_path / "data" / "junto" / "logs" / "general.log").read_text()
+    assert log.count("noise") == 199
+    assert log.count("the rest is dropped") == 1
+    assert "sk-ant-" not in log

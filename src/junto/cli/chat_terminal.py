@@ -25,6 +25,7 @@ from junto.cli.terminal_text import (
 )
 from junto.conversation.service import Reply, RequestSent
 from junto.domain.completions import Event, StatusEvent, StopReason, TextDelta, ThinkingDelta
+from junto.security.private_dirs import make_private_dirs
 
 _PROMPT, _CONTINUATION_PROMPT = "you> ", "...> "
 _BLOCK_QUOTES = '"""'
@@ -193,7 +194,7 @@ def enable_readline(history_path: Path, completions: Sequence[str]) -> Iterator[
         yield
     finally:
         with contextlib.suppress(OSError):
-            history_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_dirs(history_path.parent)
             history_path.touch(mode=0o600)
             readline.write_history_file(history_path)
 

@@ -1,5 +1,6 @@
 """Directories that only their owner can access."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -16,8 +17,24 @@ def make_private_dirs(path: Path) -> None:
     for directory in (*reversed(path.parents), path):
         # `mkdir(parents=True)` would create the parents with the default mode.
         if not directory.exists():
-            directory.mkdir(mode=0o700, exist_ok=True)
+            try:
+                directory.mkdir(mode=0o700)
+                directory.chmod(0o700)  # whatever the umask
+            except FileExistsError:  # another process was faster
+                continue
     path.mkdir(mode=0o700, exist_ok=True)
+
+
+def tighten_dir(path: Path) -> None:
+    """Keep other users out of a directory of ours that an earlier version left open to them.
+
+    Shared directories, such as /tmp, and home directories are left as they are.
+    """
+    with contextlib.suppress(OSError, RuntimeError):
+        info = path.stat()
+        is_ours = info.st_uid == os.getuid() and not info.st_mode & stat.S_ISVTX
+        if is_ours and info.st_mode & 0o077 and path.resolve() not in (Path("/"), Path.home()):
+            path.chmod(stat.S_IMODE(info.st_mode) & ~0o077)
 
 
 def ensure_private_dir(path: Path) -> Path:
@@ -30,7 +47,7 @@ def ensure_private_dir(path: Path) -> Path:
         InputOutputError: the directory cannot be created.
     """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_dirs(path)
         info = path.lstat()
     except OSError as error:
         raise InputOutputError(f"{path} cannot be made: {error.strerror}.") from error

@@ -7,39 +7,24 @@ from urllib.parse import urlsplit
 import yarl
 
 from junto.domain.errors import SecurityError
+from junto.security.special_addresses import GLOBAL_UNICAST_V6, SPECIAL_V4, SPECIAL_V6
 
 # Returns whether an IP address may be connected to.
 AddressPolicy = Callable[[str], bool]
 
 _MAX_URL_CHARS = 8000
 WEB_SCHEMES = ("https", "http")
-# Carrier-grade NAT, cloud metadata endpoints, and ranges that embed another (IPv4) address.
-_BLOCKED_NETWORKS = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "100.64.0.0/10",
-        "168.63.129.16/32",
-        "192.0.0.0/24",
-        "192.88.99.0/24",
-        "64:ff9b::/96",
-        "64:ff9b:1::/48",
-        "::ffff:0:0/96",
-        "::/96",
-        "2001::/32",
-        "2002::/16",
-    )
-)
 
 
 def is_public_address(address: str) -> bool:
-    """Return whether an IP address is globally reachable and not in a blocked range."""
+    """Return whether an IP address belongs to the public internet."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if any(parsed in network for network in _BLOCKED_NETWORKS if network.version == parsed.version):
-        return False
-    return parsed.is_global and not (parsed.is_multicast or parsed.is_reserved)
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return not any(parsed in network for network in SPECIAL_V4)
+    return parsed in GLOBAL_UNICAST_V6 and not any(parsed in network for network in SPECIAL_V6)
 
 
 def check_url(

@@ -5,10 +5,12 @@ A server that fails only affects its own tools.
 
 import asyncio
 import contextlib
+import json
+import os
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TextIO
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, CallToolResult
@@ -30,6 +32,12 @@ _NAME_SEPARATOR = "__"
 _INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
 _MAX_PAGES = 20
+# A server must not fill a model's context with its tools, nor our log with its messages.
+_MAX_TOOLS = 200
+_MAX_DESCRIPTION_CHARS = 1000
+_MAX_SPEC_CHARS = 60_000  # of all tools of a server together
+_MAX_STDERR_LINES = 200
+_MAX_STDERR_LINE_BYTES = 2000
 _MAX_ERROR_CHARS = 2000
 _CACHE_SECONDS = 60.0
 _CLOSE_TIMEOUT_SECONDS = 15.0
@@ -110,7 +118,8 @@ class UpstreamServer:
                 task.cancel()
 
     def _store_specs(self, tools: Sequence[Any]) -> None:
-        entry, specs = self.entry, []
+        entry = self.entry
+        specs: list[ToolSpec] = []
         self._original_names = {}
         for tool in tools:
             if (entry.include and tool.name not in entry.include) or tool.name in entry.exclude:
@@ -120,8 +129,11 @@ class UpstreamServer:
             ]
             if name not in self._original_names:
                 self._original_names[name] = tool.name
-                specs.append(ToolSpec(name, tool.description or "", tool.input_schema))
-        self._specs = tuple(specs)
+                description = (tool.description or "")[:_MAX_DESCRIPTION_CHARS]
+                specs.append(ToolSpec(name, description, tool.input_schema))
+        self._specs = tuple(_take_fitting(specs))
+        if omitted := {spec.name for spec in specs} - {spec.name for spec in self._specs}:
+            _log.warning("tools left out", server=entry.name, count=len(omitted))
 
     async def _run_with_timeout(self, timeout_seconds: float, awaitable: Any) -> Any:
         """Await a request with a timeout, and disconnect if the connection failed.
@@ -233,24 +245,69 @@ async def _list_tools(client: Any) -> list[Any]:
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or len(tools) > _MAX_TOOLS:
             break
-    return tools
+    return tools[: _MAX_TOOLS + 1]
+
+
+def _take_fitting(specs: Sequence[ToolSpec]) -> Iterator[ToolSpec]:
+    """Yield the tools that fit into the limits of a server."""
+    remaining = _MAX_SPEC_CHARS
+    for spec in specs[:_MAX_TOOLS]:
+        size = len(spec.description) + len(json.dumps(spec.input_schema, default=str))
+        if size <= remaining:
+            remaining -= size
+            yield spec
+
+
+@contextlib.asynccontextmanager
+async def _log_stderr(server: str) -> AsyncIterator[TextIO]:
+    """Yield a file for the error output of a server, of which the first lines are logged."""
+    read_fd, write_fd = os.pipe()
+    reader = asyncio.StreamReader(limit=_MAX_STDERR_LINE_BYTES)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_fd, "rb", buffering=0)
+    )
+
+    async def log_lines() -> None:
+        logged, rest = 0, b""
+        while chunk := await reader.read(_MAX_STDERR_LINE_BYTES):
+            # Whole lines only: a secret that is cut in two would not be recognised.
+            *lines, rest = (rest + chunk).split(b"\n")
+            rest = rest[:_MAX_STDERR_LINE_BYTES]
+            for line in lines:
+                logged += 1
+                if logged < _MAX_STDERR_LINES:
+                    _log.info("server says", server=server, line=line.decode("utf-8", "replace"))
+                elif logged == _MAX_STDERR_LINES:
+                    _log.info("server says too much; the rest is dropped", server=server)
+
+    task = asyncio.create_task(log_lines())
+    try:
+        with os.fdopen(write_fd, "w") as file:
+            yield file
+    finally:
+        transport.close()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
 async def _open_client(entry: ServerEntry) -> AsyncIterator[Any]:
     from mcp.client.client import Client  # slow import, only needed with upstream servers
-    from mcp.client.stdio import StdioServerParameters
+    from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     if entry.command:
         environment = {name: value.get_secret_value() for name, value in entry.environment.items()}
-        target: Any = StdioServerParameters(
+        parameters = StdioServerParameters(
             command=entry.command, args=list(entry.args), env=environment
         )
-        async with Client(target) as client:
+        async with (
+            _log_stderr(entry.name) as stderr,
+            Client(stdio_client(parameters, errlog=stderr)) as client,
+        ):
             yield client
         return
     headers = {name: value.get_secret_value() for name, value in entry.headers.items()}

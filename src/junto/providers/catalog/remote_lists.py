@@ -14,6 +14,7 @@ from junto.domain.errors import JuntoError
 from junto.domain.models import ReasoningStyle
 from junto.provider_specs.registry import find_spec
 from junto.provider_specs.spec import ListedModel
+from junto.security.private_dirs import make_private_dirs
 from junto.telemetry.logs import Log
 
 _log = Log.get("providers")
@@ -142,7 +143,7 @@ def _load(path: Path) -> tuple[ListedModel, ...]:
 
 
 def _save(path: Path, models: Iterable[ListedModel]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_dirs(path.parent)
     temp_path = path.with_suffix(f".{os.getpid()}.new")
     try:
         temp_path.write_text(json.dumps([asdict(model) for model in models]))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from junto.domain.errors import InputOutputError
-from junto.security.private_dirs import make_private_dirs
+from junto.security.private_dirs import make_private_dirs, tighten_dir
 from junto.storage.migrations import (
     decode_applied_migrations,
     find_pending_migrations,
@@ -111,6 +111,7 @@ def _create_file(path: Path) -> None:
     """Create the file if it does not exist, readable by its owner only."""
     try:
         make_private_dirs(path.parent)
+        tighten_dir(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise InputOutputError(
