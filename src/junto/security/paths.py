@@ -222,11 +222,11 @@ class Roots:
 
     def _open_beneath(self, root_fd: int, relative: str, flags: int, *, follow_links: bool) -> int:
         if _LINUX and self.use_openat2:
-            from junto.security import openat2  # deferred: loads ctypes
+            from junto.security.linux_calls import open_beneath  # deferred: loads ctypes
 
             for _ in range(_MAX_OPEN_ATTEMPTS):
                 try:
-                    return openat2.open_beneath(root_fd, relative, flags, follow_links=follow_links)
+                    return open_beneath(root_fd, relative, flags, follow_links=follow_links)
                 except OSError as error:
                     if error.errno in (errno.ENOSYS, errno.EPERM):
                         break
@@ -260,7 +260,7 @@ def reject_kernel_files(fd: int, path: str) -> None:
     """
     if not _LINUX:
         return
-    from junto.security.statfs import get_file_system_type  # deferred: loads ctypes
+    from junto.security.linux_calls import get_file_system_type  # deferred: loads ctypes
 
     actual = Path(f"/proc/self/fd/{fd}").readlink()
     is_in_kernel_dir = any(actual.is_relative_to(directory) for directory in _FORBIDDEN_DIRS)

@@ -1,4 +1,4 @@
-"""A binding of Linux's `openat2`, which opens files only beneath a given directory."""
+"""Bindings of Linux system calls that Python lacks: `openat2` and `fstatfs`."""
 
 import ctypes
 import os
@@ -6,6 +6,9 @@ from functools import cache
 
 _SYSCALL_NUMBER = 437  # the same on every architecture
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
+
+# Larger than the result of `fstatfs` on any architecture; its first field is the type.
+_STATFS_LONGS = 64
 
 
 class _OpenHow(ctypes.Structure):
@@ -41,3 +44,16 @@ def open_beneath(dir_fd: int, path: str, flags: int, *, follow_links: bool = Tru
         error_number = ctypes.get_errno()
         raise OSError(error_number, os.strerror(error_number))
     return fd
+
+
+def get_file_system_type(fd: int) -> int:
+    """Return the magic number of the file system of an open file, as in `linux/magic.h`.
+
+    Raises:
+        OSError: the kernel does not tell.
+    """
+    result = (ctypes.c_ulong * _STATFS_LONGS)()
+    if _load_libc().fstatfs(fd, ctypes.byref(result)) != 0:
+        error_number = ctypes.get_errno()
+        raise OSError(error_number, os.strerror(error_number))
+    return result[0] & 0xFFFFFFFF
