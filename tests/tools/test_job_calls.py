@@ -120,8 +120,8 @@ def test_a_call_that_takes_too_long_continues_as_a_job(
 
     assert facts["state"] == "running"
     assert facts["partial"].startswith("word0 word1 ")
-    assert len(facts["partial"]) < len(numbered_words(100))
-    assert result["result"]["response"] == numbered_words(100)
+    assert len(facts["partial"]) < len(numbered_words(200))
+    assert result["result"]["response"] == numbered_words(200)
     assert short["response"] == "hi"
 
 

@@ -100,7 +100,7 @@ def test_a_tool_definition_is_complete_and_compact() -> None:
         },
         "outputSchema": {
             "type": "object",
-            "properties": {"itemName": {}},
+            "properties": {"itemName": {"type": "string"}},
         },
         "annotations": {"destructiveHint": True},
     }

@@ -37,10 +37,14 @@ from junto.tools.upstream_servers import CombinedToolbox, build_upstream_servers
 from junto.version import __version__
 
 DESCRIPTION = "A council of models with one memory, for any MCP client."
-_INTRODUCTION = "Junto gives you other models and local tools."
-_GENERAL_INSTRUCTIONS = """\
-An error says what to change and whether trying again can help. The resource config://server shows \
-the settings in force and where each comes from."""
+_INTRODUCTION = (
+    "Junto gives you other AI models, conversations that are stored, search in your documents, and "
+    "local tools."
+)
+_GENERAL_INSTRUCTIONS = (
+    "Errors say what to change, and whether a retry can help. The resource config://server shows "
+    "the settings."
+)
 
 _NO_FILES_OVER_HTTP_MESSAGE = "Over HTTP no file is read, unless tools.over_http allows it."
 _log = Log.get("app")

@@ -22,7 +22,9 @@ class Arguments(BaseModel):
 class LongRunningArguments(Arguments):
     """Arguments of a long-running tool."""
 
-    background: bool = Field(default=False, description="Answer at once with a job's id.")
+    background: bool = Field(
+        default=False, description="Return a job id at once; read the result with `job`."
+    )
 
 
 class Result(BaseModel):

@@ -40,8 +40,8 @@ class PartArgument(Arguments):
 
 # Described in one line, because the full schema is longer than that of most tools.
 _PARTS_DESCRIPTION = (
-    "Images, PDF or texts to look at: {text}, {inlineData:{mimeType,data}} with base64, or "
-    "{fileData:{mimeType,fileUri}} with file:// or https://."
+    "Images, PDF or text: {text}, {inlineData: {mimeType, data}} in base64, or "
+    "{fileData: {mimeType, fileUri}} with file:// or https://."
 )
 Parts = Annotated[
     list[PartArgument],

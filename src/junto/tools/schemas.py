@@ -10,7 +10,7 @@ _MAX_PROBLEMS = 5
 _OMITTED_KEYWORDS = frozenset(
     {
         "$defs", "title", "additionalProperties", "pattern", "minLength", "maxLength", "minItems",
-        "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+        "maxItems", "exclusiveMinimum", "exclusiveMaximum",
     }
 )  # fmt: skip
 _MAX_LOCATION_CHARS = 100
@@ -23,14 +23,22 @@ def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def build_output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of a tool's result, with only the fields that are always present.
+    """Return the schema of a tool's result: the fields that are always present, and their types.
 
     Nothing in it is required, because some clients (such as the TypeScript SDK 1.x) also validate
-    the structured content of errors against it. Types and descriptions are omitted to save tokens.
+    the structured content of errors against it. Optional fields, and what is inside objects and
+    lists, are omitted to save tokens.
     """
-    fields = model.model_fields.items()
-    names = [field.serialization_alias or name for name, field in fields if field.is_required()]
-    return {"type": "object", "properties": {name: {} for name in names}}
+    schema = _compact(model.model_json_schema(by_alias=True, mode="validation"), {})
+    names = schema.get("required", ())
+    return {
+        "type": "object",
+        "properties": {name: _keep_type(schema["properties"][name]) for name in names},
+    }
+
+
+def _keep_type(node: dict[str, Any]) -> dict[str, Any]:
+    return {"type": node["type"]} if "type" in node else {}
 
 
 def _drop_description(schema: dict[str, Any]) -> dict[str, Any]:
@@ -54,12 +62,16 @@ def _compact(node: Any, definitions: dict[str, Any]) -> Any:
         if len(variants) == 1:
             rest = {key: value for key, value in node.items() if key != "anyOf"}
             return _compact(variants[0] | rest, definitions)
+    # That a number is not negative goes without saying.
+    is_obvious = "maximum" not in node and node.get("minimum") in (0, 1)
     return {
         key: _compact_properties(value, definitions)
         if key == "properties"
         else _compact(value, definitions)
         for key, value in node.items()
-        if key not in _OMITTED_KEYWORDS and not (key == "default" and not value)
+        if key not in _OMITTED_KEYWORDS
+        and not (key == "default" and not value)
+        and not (key == "minimum" and is_obvious)
     }
 
 

@@ -50,27 +50,37 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
 class AgentOptions(Arguments):
     """Options of `claude_code_query`."""
 
-    cwd: str | None = None
-    max_turns: int | None = Field(None, ge=1)
-    model: str | None = None
-    append_system_prompt: str | None = Field(None, max_length=_MAX_PROMPT_CHARS)
-    permission_mode: PermissionMode | None = None
-    allowed_tools: list[str] | None = Field(None, description="As Bash(git *).")
-    disallowed_tools: list[str] | None = None
-    max_messages: int | None = Field(None, ge=0, le=_MAX_MESSAGES)
-    include_system_messages: bool | None = None
-    timeout_ms: float | None = Field(None, gt=0, allow_inf_nan=False)
-    max_budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
-    fork: bool = Field(default=False, description="Branch off from sessionId.")
+    cwd: str | None = Field(None, description="Working directory, in an allowed folder.")
+    max_turns: int | None = Field(None, ge=1, description="Maximum number of turns.")
+    model: str | None = Field(None, description="Claude model.")
+    append_system_prompt: str | None = Field(
+        None, max_length=_MAX_PROMPT_CHARS, description="Addition to the system prompt."
+    )
+    permission_mode: PermissionMode | None = Field(None, description="What it may do unasked.")
+    allowed_tools: list[str] | None = Field(
+        None, description="Tools to use unasked, such as Bash(git *)."
+    )
+    disallowed_tools: list[str] | None = Field(None, description="Tools not to use.")
+    max_messages: int | None = Field(
+        None, ge=0, le=_MAX_MESSAGES, description="How many of the last messages to return."
+    )
+    include_system_messages: bool | None = Field(None, description="Return system messages, too.")
+    timeout_ms: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Time limit in milliseconds."
+    )
+    max_budget_usd: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Maximum cost in US dollars."
+    )
+    fork: bool = Field(default=False, description="Continue on a fork of the session.")
 
 
 class ClaudeCodeQueryArguments(LongRunningArguments):
     """Arguments of `claude_code_query`."""
 
-    prompt: str = Field(max_length=_MAX_PROMPT_CHARS)
-    parts: Parts | None = Field(None, description="As for `chat`.")
-    session_id: str | None = Field(None, max_length=100, description="Go on with this session.")
-    options: AgentOptions | None = None
+    prompt: str = Field(max_length=_MAX_PROMPT_CHARS, description="The task.")
+    parts: Parts | None = Field(None, description="Attachments, as for `chat`.")
+    session_id: str | None = Field(None, max_length=100, description="Session to continue.")
+    options: AgentOptions | None = Field(None, description="Options of this run.")
 
 
 class ClaudeCodeQueryResult(Result):
@@ -122,8 +132,10 @@ def build_claude_code_query_tool(
         name="claude_code_query",
         title="Claude Code",
         description=(
-            "Have Claude Code do work: it edits files, runs commands, searches. While it runs, "
-            "`job` sends it messages."
+            "Let Claude Code work on a task in a folder: it edits files and runs commands. Use "
+            "`query` for mere questions. Returns a summary and the messages of the run; while it "
+            "runs, `job` can send it further messages. "
+            f"{_describe_defaults(policy)}"
         ),
         group=Group.AGENT,
         arguments=ClaudeCodeQueryArguments,
@@ -132,9 +144,15 @@ def build_claude_code_query_tool(
         hints=Hints(read_only=False, destructive=True, idempotent=False, open_world=True),
         access=ToolAccess.ALL,
         is_long_running=True,
-        instructions="claude_code_query has Claude Code do work in a folder.",
+        instructions="claude_code_query lets Claude Code work on a task in a folder.",
         for_models=False,
     )
+
+
+def _describe_defaults(policy: "RunPolicy") -> str:
+    defaults = policy.defaults
+    model = defaults.model or "Claude Code's own"
+    return f"Defaults: cwd {defaults.cwd}, model {model}, mode {defaults.permission_mode}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,22 +66,31 @@ class ChatUsage(Result):
 class ChatArguments(LongRunningArguments):
     """Arguments of `chat`."""
 
-    message: str
+    message: str = Field(description="Message to the model.")
     conversation_id: str | None = Field(
         None,
         pattern=_ID_PATTERN,
         max_length=_MAX_ID_CHARS,
-        description="Go on with this one.",
+        description="Conversation to continue. Omit it to start a new one.",
     )
-    model_id: str | None = Field(None, description="Another one answers on a branch.")
-    reasoning: bool = Field(default=False, description="Think first.")
-    system: str | None = Field(None, description="Who the model should be.")
+    model_id: str | None = Field(
+        None,
+        description="Model to use. Switching models continues on a fork of the conversation.",
+    )
+    reasoning: bool = Field(
+        default=False, description="Let the model reason before it answers, and return that."
+    )
+    system: str | None = Field(None, description="System prompt for the model.")
     parts: Parts | None = None
-    tools: bool = Field(default=False, description="Let it use this server's tools.")
-    max_tokens: int | None = Field(None, ge=1)
-    temperature: float | None = Field(None, ge=0, le=2)
+    tools: bool = Field(default=False, description="Let the model use this server's tools.")
+    max_tokens: int | None = Field(None, ge=1, description="Maximum length of the answer.")
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="Sampling temperature. The model's own if omitted."
+    )
     json_schema: dict[str, Any] | None = Field(
-        None, alias="schema", description="A JSON schema that the answer must fit."
+        None,
+        alias="schema",
+        description="JSON schema that the answer must match. It is returned parsed as `data`.",
     )
 
 
@@ -109,15 +118,15 @@ class ChatResult(Result):
 class QueryArguments(LongRunningArguments):
     """Arguments of `query`."""
 
-    prompt: str
+    prompt: str = Field(description="The question.")
     session_id: str | None = Field(
         None,
         pattern=_ID_PATTERN,
         max_length=_MAX_ID_CHARS,
-        description="Go on with this one.",
+        description="Session to continue. An unknown id starts a session with that id.",
     )
-    parts: Parts | None = Field(None, description="As for `chat`.")
-    model_id: str | None = None
+    parts: Parts | None = Field(None, description="Attachments, as for `chat`.")
+    model_id: str | None = Field(None, description="Model to use, from `list_models`.")
 
 
 class QueryResult(Result):
@@ -187,14 +196,18 @@ def build_chat_tool(
     return Tool(
         name="chat",
         title="Chat with a model",
-        description=f"Ask another model, in a conversation that is remembered. Default: {default}.",
+        description=(
+            "Ask another AI model and get its answer. Conversations are stored: pass the returned "
+            "conversationId to continue one. Use `query` instead for questions about your "
+            f"documents, files or the web. Default model: {default}."
+        ),
         group=Group.MODELS,
         arguments=ChatArguments,
         result=ChatResult,
         run=run,
         hints=_HINTS,
         is_long_running=True,
-        instructions="chat asks another model and remembers; pass conversationId to go on.",
+        instructions="chat asks another model, in a conversation that can be continued.",
         for_models=False,
         for_agent=True,
     )
@@ -230,8 +243,12 @@ def build_query_tool(
 
     return Tool(
         name="query",
-        title="Query",
-        description="Ask an AI assistant, which may use this server's tools.",
+        title="Ask with tools and sources",
+        description=(
+            "Ask a model a question that it may answer with this server's tools: search your "
+            "documents, read files, fetch pages. Returns the answer with its sources. Sessions are "
+            "stored: pass sessionId to continue one."
+        ),
         group=Group.MODELS,
         arguments=QueryArguments,
         result=QueryResult,

@@ -40,9 +40,9 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
 class ConversationHistoryArguments(Arguments):
     """Arguments of `conversation_history`."""
 
-    conversation_id: str
-    limit: int | None = Field(None, ge=1, le=500)
-    cursor: str | None = Field(None, description="Of the page before.")
+    conversation_id: str = Field(description="Conversation to read.")
+    limit: int | None = Field(None, ge=1, le=500, description="Messages per page.")
+    cursor: str | None = Field(None, description="Cursor from the previous page.")
 
 
 class HistoryMessage(Result):
@@ -130,7 +130,10 @@ def build_conversation_history_tool(
     return Tool(
         name="conversation_history",
         title="Conversation history",
-        description="What was said in a conversation, oldest first.",
+        description=(
+            "Read the messages of a conversation or session, oldest first, in pages. "
+            "`list_conversations` and `search_history` find its id."
+        ),
         group=Group.MEMORY,
         arguments=ConversationHistoryArguments,
         result=ConversationHistoryResult,
@@ -151,9 +154,9 @@ def _build_messages(page: HistoryPage) -> list[HistoryMessage]:
 class ListConversationsArguments(Arguments):
     """Arguments of `list_conversations`."""
 
-    text: str | None = Field(None, max_length=200, description="Part of their title.")
-    limit: int = Field(20, ge=1, le=100)
-    cursor: str | None = None
+    text: str | None = Field(None, max_length=200, description="Only titles that contain this.")
+    limit: int = Field(20, ge=1, le=100, description="Conversations per page.")
+    cursor: str | None = Field(None, description="Cursor from the previous page.")
 
 
 class ListConversationsResult(Result):
@@ -190,7 +193,10 @@ def build_list_conversations_tool(reader: ConversationReader) -> Tool[ListConver
     return Tool(
         name="list_conversations",
         title="List conversations",
-        description="Conversations that can be gone on with, the latest first.",
+        description=(
+            "List stored conversations, most recent first. Continue one with `chat`, or read it "
+            "with `conversation_history`."
+        ),
         group=Group.MEMORY,
         arguments=ListConversationsArguments,
         result=ListConversationsResult,

@@ -71,14 +71,14 @@ def build_file_template(files: LocalFiles) -> ResourceTemplate:
 class PathArguments(Arguments):
     """Arguments of tools that take the path of a file."""
 
-    path: str
+    path: str = Field(description="Path in an allowed folder.")
 
 
 class ReadFileArguments(PathArguments):
     """Arguments of `read_file`."""
 
-    offset: int = Field(0, ge=0, description="Lines to skip.")
-    limit: int | None = Field(None, ge=1)
+    offset: int = Field(0, ge=0, description="Number of lines to skip.")
+    limit: int | None = Field(None, ge=1, description="Maximum number of lines.")
 
 
 class ReadFileResult(Result):
@@ -121,14 +121,17 @@ def build_read_file_tool(files: LocalFiles, max_reply_bytes: int) -> Tool[ReadFi
     return Tool(
         name="read_file",
         title="Read file",
-        description="The text of a file, or an image.",
+        description=(
+            "Read a text file or an image in the allowed folders. Long files come in parts: "
+            "continue with offset. For a folder, use `list_files`."
+        ),
         group=Group.KIT,
         arguments=ReadFileArguments,
         result=ReadFileResult,
         run=run,
         hints=READ_ONLY_HINTS,
         access=ToolAccess.READ,
-        instructions="read_file and its like reach only the allowed folders.",
+        instructions="The file tools work only in the allowed folders.",
     )
 
 
@@ -199,7 +202,7 @@ def _select_lines(arguments: ReadFileArguments, text: str, max_bytes: int) -> Re
 class WriteFileArguments(PathArguments):
     """Arguments of `write_file`."""
 
-    content: str
+    content: str = Field(description="The whole new content.")
 
 
 class FileInfoResult(Result):
@@ -244,7 +247,9 @@ def build_write_file_tool(files: LocalFiles) -> Tool[WriteFileArguments]:
     return Tool(
         name="write_file",
         title="Write file",
-        description="Write a text file; folders are made.",
+        description=(
+            "Create a text file, or replace its whole content. Missing folders are created."
+        ),
         group=Group.KIT,
         arguments=WriteFileArguments,
         result=FileInfoResult,
@@ -263,7 +268,7 @@ def build_get_file_info_tool(files: LocalFiles) -> Tool[PathArguments]:
     return Tool(
         name="get_file_info",
         title="File info",
-        description="Kind, size, time and rights of a file.",
+        description="Get the kind, size, time and permissions of a file or folder.",
         group=Group.KIT,
         arguments=PathArguments,
         result=FileInfoResult,
@@ -295,7 +300,7 @@ def build_delete_file_tool(files: LocalFiles) -> Tool[PathArguments]:
     return Tool(
         name="delete_file",
         title="Delete file",
-        description="Delete one file.",
+        description="Delete one file. Folders are not deleted.",
         group=Group.KIT,
         arguments=PathArguments,
         result=DeleteFileResult,
@@ -308,10 +313,10 @@ def build_delete_file_tool(files: LocalFiles) -> Tool[PathArguments]:
 class ListFilesArguments(Arguments):
     """Arguments of `list_files`."""
 
-    path: str = "."
-    recursive: bool = False
-    glob: str | None = Field(None, max_length=200, description="Such as *.py")
-    cursor: int = Field(0, ge=0)
+    path: str = Field(".", description="Folder to list.")
+    recursive: bool = Field(default=False, description="Include subfolders.")
+    glob: str | None = Field(None, max_length=200, description="Only names like this, such as *.py")
+    cursor: int = Field(0, ge=0, description="Cursor from the previous page.")
 
 
 class ListFilesResult(Result):
@@ -355,7 +360,7 @@ def build_list_files_tool(files: LocalFiles) -> Tool[ListFilesArguments]:
     return Tool(
         name="list_files",
         title="List files",
-        description="What is in a folder.",
+        description="List the files and folders in a folder, in pages.",
         group=Group.KIT,
         arguments=ListFilesArguments,
         result=ListFilesResult,

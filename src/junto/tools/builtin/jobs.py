@@ -43,13 +43,15 @@ class JobArguments(Arguments):
     """Arguments of `job`."""
 
     job_id: str | None = Field(
-        None, max_length=128, description="Without it, your latest jobs are listed."
+        None, max_length=128, description="Job to look at. Omit it to list your latest jobs."
     )
-    action: JobAction = JobAction.STATUS
-    message: str | None = Field(None, max_length=100_000, description="What to send to an agent.")
-    cursor: int = Field(0, ge=0, lt=2**53, description="Of the page before.")
+    action: JobAction = Field(JobAction.STATUS, description="What to do.")
+    message: str | None = Field(
+        None, max_length=100_000, description="For send: message to a running agent."
+    )
+    cursor: int = Field(0, ge=0, lt=2**53, description="Cursor from the previous page.")
     wait_seconds: float = Field(
-        0, ge=0, le=_MAX_WAIT_SECONDS, description="Wait so long for its end."
+        0, ge=0, le=_MAX_WAIT_SECONDS, description="How long to wait for the job to end."
     )
 
 
@@ -144,15 +146,16 @@ def build_job_tool(jobs: JobService, max_reply_bytes: int) -> Tool[JobArguments]
     return Tool(
         name="job",
         title="Job",
-        description="A call in the background: its state, result, events; cancel it, send to it.",
+        description=(
+            "Look at a call that runs in the background: its status, result or events. Also "
+            "cancels it, or sends a further message to a running Claude Code."
+        ),
         group=Group.AGENT,
         arguments=JobArguments,
         result=JobResult,
         run=run,
         hints=_HINTS,
-        instructions=(
-            "A long call goes on as a job, which job finds; background: true asks for that."
-        ),
+        instructions=("A call that takes long continues as a job; read its result with job."),
         for_models=False,
     )
 

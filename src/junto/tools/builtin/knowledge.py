@@ -37,21 +37,21 @@ class SearchArguments(Arguments):
     """Arguments of `search`."""
 
     query: str = Field(
-        description="Words, and filters such as path:docs type:pdf source:notes after:2026-01-31."
+        description="What to find. Filters: path:docs type:pdf source:notes after:2026-01-31."
     )
 
 
 class TopKArguments(Arguments):
     """Arguments of searches with a configurable number of results."""
 
-    query: str
-    top_k: int = Field(3, ge=1, le=10)
+    query: str = Field(description="What to find.")
+    top_k: int = Field(3, ge=1, le=10, description="Number of results.")
 
 
 class SearchDocumentsArguments(TopKArguments):
     """Arguments of `search_documents`."""
 
-    top_k: int = Field(5, ge=1, le=10)
+    top_k: int = Field(5, ge=1, le=10, description="Number of results.")
 
 
 class SearchResult(Result):
@@ -103,7 +103,7 @@ class SearchHistoryResult(Result):
 class FetchArguments(Arguments):
     """Arguments of `fetch`."""
 
-    id: str = Field(max_length=4096, description="From `search`; ID:2 is the second page.")
+    id: str = Field(max_length=4096, description="Id from `search`. Append :2 for the second page.")
 
 
 class FetchResult(Result):
@@ -145,8 +145,10 @@ class FetchResult(Result):
 class AddNoteArguments(Arguments):
     """Arguments of `add_note`."""
 
-    text: str
-    title: str | None = Field(None, max_length=200, description="Replaces the note of this title.")
+    text: str = Field(description="Text of the note.")
+    title: str | None = Field(
+        None, max_length=200, description="Title. A note with the same title is replaced."
+    )
 
 
 class AddNoteResult(Result):
@@ -178,13 +180,16 @@ def build_search_tool(service: Search) -> Tool[SearchArguments]:
     return Tool(
         name="search",
         title="Search",
-        description="Search indexed documents, notes and conversations.",
+        description=(
+            "Search your documents, notes and conversations by words and by meaning. Returns ids, "
+            "titles and links; read a result with `fetch`."
+        ),
         group=Group.KNOWLEDGE,
         arguments=SearchArguments,
         result=SearchResult,
         run=run,
         hints=READ_ONLY_HINTS,
-        instructions="search finds documents, notes and what was said before; fetch reads them.",
+        instructions="search finds documents, notes and past messages; fetch reads them.",
         for_agent=True,
     )
 
@@ -201,7 +206,7 @@ def build_search_documents_tool(service: Search) -> Tool[SearchDocumentsArgument
     return Tool(
         name="search_documents",
         title="Search documents",
-        description="Search indexed documents and notes.",
+        description="Search indexed documents and notes. Returns snippets, scores and ids.",
         group=Group.MEMORY,
         arguments=SearchDocumentsArguments,
         result=SearchDocumentsResult,
@@ -221,7 +226,7 @@ def build_search_system_knowledge_tool(service: Search) -> Tool[TopKArguments]:
     return Tool(
         name="search_system_knowledge",
         title="Search Junto's manual",
-        description="Search Junto's own manual: settings, tools, how to.",
+        description="Search Junto's own manual: setup, settings, tools.",
         group=Group.MEMORY,
         arguments=TopKArguments,
         result=SearchDocumentsResult,
@@ -244,7 +249,7 @@ def build_search_history_tool(service: Search) -> Tool[TopKArguments]:
     return Tool(
         name="search_history",
         title="Search history",
-        description="Search everything that was said in conversations.",
+        description="Search the messages of all conversations. Returns snippets, scores and ids.",
         group=Group.MEMORY,
         arguments=TopKArguments,
         result=SearchHistoryResult,
@@ -269,7 +274,7 @@ def build_fetch_tool(library: DocumentLibrary) -> Tool[FetchArguments]:
     return Tool(
         name="fetch",
         title="Fetch a document",
-        description="Read what `search` found.",
+        description="Read a document, note or conversation that a search found, in pages.",
         group=Group.KNOWLEDGE,
         arguments=FetchArguments,
         result=FetchResult,
@@ -288,7 +293,7 @@ def build_add_note_tool(library: DocumentLibrary) -> Tool[AddNoteArguments]:
     return Tool(
         name="add_note",
         title="Add a note",
-        description="Keep a note that `search` finds.",
+        description="Store a note that `search` finds later, such as a decision or a fact.",
         group=Group.KNOWLEDGE,
         arguments=AddNoteArguments,
         result=AddNoteResult,

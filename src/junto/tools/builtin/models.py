@@ -24,7 +24,7 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
 class ListModelsArguments(Arguments):
     """Arguments of `list_models`."""
 
-    text: str | None = Field(None, description="Part of their id or description.")
+    text: str | None = Field(None, description="Only models whose id or description contains this.")
 
 
 class ListModelsResult(Result):
@@ -64,7 +64,10 @@ def build_list_models_tool(catalog: Catalog) -> Tool[ListModelsArguments]:
     return Tool(
         name="list_models",
         title="List models",
-        description="The models that can be asked.",
+        description=(
+            "List the models that `chat` and `query` can use, with provider, context window, price "
+            "and capabilities."
+        ),
         group=Group.MODELS,
         arguments=ListModelsArguments,
         result=ListModelsResult,

@@ -33,7 +33,7 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
 class CurrentTimeArguments(Arguments):
     """Arguments of `current_time`."""
 
-    timezone: str | None = Field(None, description="As Asia/Taipei")
+    timezone: str | None = Field(None, description="IANA name, such as Asia/Taipei.")
 
 
 class CurrentTimeResult(Result):
@@ -62,7 +62,7 @@ def build_current_time_tool(default_timezone: str) -> Tool[CurrentTimeArguments]
     return Tool(
         name="current_time",
         title="Current time",
-        description=f"The date and time now. Default timezone: {default_timezone}.",
+        description=f"Get the current date and time. Default timezone: {default_timezone}.",
         group=Group.KIT,
         arguments=CurrentTimeArguments,
         result=CurrentTimeResult,
@@ -75,7 +75,7 @@ def build_current_time_tool(default_timezone: str) -> Tool[CurrentTimeArguments]
 class GetEnvArguments(Arguments):
     """Arguments of `get_env`."""
 
-    key: str = Field(min_length=1, max_length=1000)
+    key: str = Field(min_length=1, max_length=1000, description="Name of the variable.")
 
 
 class GetEnvResult(Result):
@@ -105,14 +105,16 @@ def build_get_env_tool(environment: Environment) -> Tool[GetEnvArguments]:
     return Tool(
         name="get_env",
         title="Environment variable",
-        description="An environment variable of the server; of a secret, only whether it is set.",
+        description=(
+            "Read an environment variable of the server. Of a secret, only whether it is set."
+        ),
         group=Group.KIT,
         arguments=GetEnvArguments,
         result=GetEnvResult,
         run=run,
         hints=READ_ONLY_HINTS,
         instructions=(
-            "get_env reads one environment variable of the server; secrets are never shown."
+            "get_env reads an environment variable of the server; secrets are not shown."
         ),
     )
 
@@ -120,10 +122,10 @@ def build_get_env_tool(environment: Environment) -> Tool[GetEnvArguments]:
 class ExecuteCommandArguments(Arguments):
     """Arguments of `execute_command`."""
 
-    command: str = Field(max_length=200, description="A program's name; there is no shell.")
-    args: list[str] = Field(default_factory=list)
-    cwd: str | None = None
-    timeout_seconds: float | None = Field(None, gt=0)
+    command: str = Field(max_length=200, description="Name of the program.")
+    args: list[str] = Field(default_factory=list, description="Arguments. No shell expands them.")
+    cwd: str | None = Field(None, description="Working directory, in an allowed folder.")
+    timeout_seconds: float | None = Field(None, gt=0, description="Time limit.")
 
 
 class ExecuteCommandResult(Result):
@@ -160,7 +162,10 @@ def build_execute_command_tool(runner: CommandRunner) -> Tool[ExecuteCommandArgu
     return Tool(
         name="execute_command",
         title="Execute command",
-        description=f"Run one of: {allowed}.",
+        description=(
+            "Run a program in the allowed folders, without a shell, and return its output and exit "
+            f"code. Allowed: {allowed}."
+        ),
         group=Group.KIT,
         arguments=ExecuteCommandArguments,
         result=ExecuteCommandResult,

@@ -31,8 +31,10 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
 class UsageArguments(Arguments):
     """Arguments of `usage`."""
 
-    window: str = Field(_DEFAULT_WINDOW, max_length=20, description="Such as today, 24h, 7d.")
-    by: GroupBy = GroupBy.MODEL
+    window: str = Field(
+        _DEFAULT_WINDOW, max_length=20, description="Period, such as today, 24h, 7d."
+    )
+    by: GroupBy = Field(GroupBy.MODEL, description="How to group the figures.")
 
 
 class UsageLine(Result):
@@ -126,7 +128,7 @@ def build_usage_tool(reports: UsageReports) -> Tool[UsageArguments]:
     return Tool(
         name="usage",
         title="Usage",
-        description="What you used, and what is left of budgets.",
+        description="Show your calls, tokens and cost in a period, and what is left of budgets.",
         group=Group.OPS,
         arguments=UsageArguments,
         result=UsageResult,

@@ -32,8 +32,8 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
 class HttpGetArguments(Arguments):
     """Arguments of `http_get`."""
 
-    url: str
-    readable: bool = Field(default=False, description="A page as plain text.")
+    url: str = Field(description="An http:// or https:// address on the public web.")
+    readable: bool = Field(default=False, description="Convert a page to plain text.")
 
 
 class HttpGetResult(Result):
@@ -80,7 +80,7 @@ def build_http_get_tool(max_reply_bytes: int) -> Tool[HttpGetArguments]:
     return Tool(
         name="http_get",
         title="HTTP GET",
-        description="Fetch a page.",
+        description="Fetch a page or file from the public web. Private addresses are refused.",
         group=Group.KIT,
         arguments=HttpGetArguments,
         result=HttpGetResult,
