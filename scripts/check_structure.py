@@ -60,6 +60,7 @@ LAZY_IMPORTS = {
     "junto.local_tools.attachments": "the HTTP client is imported when a web address is read",
     "junto.providers.embeddings.minilm": "onnxruntime is imported with the first text",
     "junto.providers.factory": "the engine is imported when the embedded model is asked",
+    "junto.providers.middleware.guards": "the HTTP client is imported only with moderation",
     "junto.security.paths": "ctypes is imported with the first file, and only on Linux",
     "junto.tools.builtin.web": "the HTTP client is imported with the first call",
 }

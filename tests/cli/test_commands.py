@@ -142,6 +142,14 @@ def test_a_found_file_is_ignored_with_a_notice_until_it_is_trusted(tmp_path: Pat
     assert removed.stderr == "junto.yaml is no longer trusted.\n"
 
 
+def test_a_found_file_cannot_stop_the_program(tmp_path: Path) -> None:
+    (tmp_path / "junto.yaml").write_text("tools: {disabled: [no_such_tool, http_get]}")
+
+    result = run(tmp_path, "config", "check")
+
+    assert result.returncode == 0, result.stderr
+
+
 def test_a_missing_or_broken_file_cannot_be_trusted(tmp_path: Path) -> None:
     missing = run(tmp_path, "trust")
     (tmp_path / "junto.yaml").write_text("http: {prot: 5}")

@@ -1,5 +1,6 @@
 """A config file found in the working directory counts only if it is trusted, or tightens."""
 
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ ATTACKS = [
     "tools: {roots: ['..']}",
     "tools: {roots: ['~']}",
     "tools: {roots: ['${HOME}']}",
+    "tools: {roots: ['.']}",
+    "tools: {roots: [src]}",
     "tools: {commands: [{name: sh, anything: true}]}",
     "tools: {over_http: all}",
     "tools: {confine: false}",
@@ -135,12 +138,12 @@ def test_no_setting_outside_the_list_can_be_changed(workspace: Workspace) -> Non
     samples: dict[type, Any] = {bool: None, int: 7, float: 0.5, str: "x"}
     base = workspace.load().settings
     for path, field in collect_fields().items():
-        if path in TIGHTEN or path == "tools.roots":
+        if path in TIGHTEN:
             continue
         value = not field.default if isinstance(field.default, bool) else samples.get(
             type(field.default), "x"
         )  # fmt: skip
-        changes, _ = tighten(base, workspace.file, {path: value})
+        changes, _ = tighten(base, {path: value})
         assert changes == {}
 
 
@@ -169,17 +172,65 @@ def test_an_untrusted_file_can_tighten(
     assert loaded.notices == ()
 
 
-def test_roots_can_only_be_narrowed(workspace: Workspace) -> None:
-    assert workspace.load("tools: {roots: [src]}").settings.tools.roots == (Path("src"),)
-    workspace.write_user_file(f"tools: {{roots: [{workspace.folder / 'docs'}]}}")
-    assert workspace.load().settings.tools.roots == (workspace.folder / "docs",)
-    assert workspace.load("tools: {roots: [docs/en]}").settings.tools.roots == (Path("docs/en"),)
+def test_a_link_is_not_read(workspace: Workspace) -> None:
+    """Neither to a file elsewhere, nor to one that was trusted for another directory."""
+    other = workspace.folder / "other"
+    other.mkdir()
+    (other / "junto.yaml").write_text("tools: {disabled: [models]}\nhttp: {port: 1}\n")
+    workspace.store.add(other / "junto.yaml", (other / "junto.yaml").read_bytes())
+    workspace.file.symlink_to(other / "junto.yaml")
+
+    loaded = workspace.load()
+
+    assert loaded.settings.http.port == 32701
+    assert loaded.settings.tools.disabled == ()
+    assert "is a symbolic link" in loaded.notices[0]
 
 
-def test_a_link_does_not_lead_a_root_out(workspace: Workspace) -> None:
-    (workspace.folder / "link").symlink_to("/")
+BOMB = "models:\n  - &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"  - &a{level} [{','.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 9)
+)
+MERGES = "http:\n  a0: &a0 {k: 1}\n" + "".join(
+    f"  a{level}: &a{level} {{<<: [*a{level - 1}, *a{level - 1}]}}\n" for level in range(1, 26)
+)
 
-    assert workspace.load("tools: {roots: [link]}").settings.tools.roots == ()
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "models: 0x" + "f" * 5000,
+        "? 0x" + "f" * 5000 + "\n: 1",
+        'models: !!int ""',
+        'tools: {roots: "\\ud800", timezone: "\\ud800"}',
+        "models: " + "[" * 500,
+        "models: [" + "x," * 20_000 + "x]",
+        "models: " + "x" * 300_000,
+        BOMB,
+        MERGES,
+    ],
+    ids=range(9),
+)
+def test_no_content_stops_or_exhausts_us(workspace: Workspace, text: str) -> None:
+    workspace.write_user_file(USER_FILE)
+    before = workspace.load()
+
+    after = workspace.load(text)
+
+    assert to_plain(after.settings) == to_plain(before.settings)
+    assert len(after.notices) == 1
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "device"])
+def test_no_kind_of_file_stops_us(workspace: Workspace, kind: str) -> None:
+    match kind:
+        case "fifo":
+            os.mkfifo(workspace.file)
+        case "directory":
+            workspace.file.mkdir()
+        case "device":
+            workspace.file.symlink_to("/dev/zero")
+
+    assert len(workspace.load().notices) == 1
 
 
 @given(

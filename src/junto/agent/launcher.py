@@ -202,6 +202,7 @@ class Launcher:
                 confined=self.sandboxed,
                 readable=readable,
                 writable=[*roots, str(scratch_dir), *_WRITABLE_DEVICES, *self.writable_paths],
+                pinned=self.roots.identities,
             )
             async with run_supervised(
                 process_spec, pipe_stdin=True, max_line_bytes=MAX_LINE_BYTES

@@ -31,7 +31,7 @@ from junto.tools.resources import (
 from junto.tools.server_spec import ServerSpec
 from junto.tools.services import AgentServices, ToolServices
 from junto.tools.tasks import Tasks
-from junto.tools.tool import CallContext
+from junto.tools.tool import CallContext, Group
 from junto.tools.toolbox import OwnTools
 from junto.tools.upstream_servers import CombinedToolbox, build_upstream_servers
 from junto.version import __version__
@@ -127,10 +127,16 @@ class _ServerBuilder:
     def _build_registry(self) -> Registry:
         tools = build_tools(self._build_tool_services(), self.access)
         settings = self.settings.tools
+        disabled = settings.disabled
+        if "tools.disabled" in self.app.loaded.tightened:
+            # Names that do not exist are an error, but not in a file of somebody else.
+            tools = list(tools)
+            known = {*Group, *(tool.name for tool in tools)}
+            disabled = tuple(name for name in disabled if name in known)
         return Registry(
             tools,
             services=self.call_services,
-            disabled=settings.disabled,
+            disabled=disabled,
             page_size=settings.page_size,
         )
 

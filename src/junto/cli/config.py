@@ -11,7 +11,7 @@ from junto.cli.terminal_text import print_stderr, sanitize
 from junto.domain.errors import ConfigurationError, InputOutputError
 from junto.security.redaction import Redactor
 from junto.settings import LoadedSettings
-from junto.settings.config_file import parse_config, read_content
+from junto.settings.config_file import parse_config
 from junto.settings.loader import find_user_trust_store
 from junto.settings.paths import resolve_state_dir
 from junto.settings.render import (
@@ -21,7 +21,7 @@ from junto.settings.render import (
     iter_secrets,
     render_settings,
 )
-from junto.settings.workspace_trust import UnexpandedVariables
+from junto.settings.workspace_trust import UnexpandedVariables, read_workspace_file
 
 
 def show(loaded: LoadedSettings, *, as_json: bool) -> None:
@@ -74,7 +74,7 @@ def trust(path: Path, *, remove: bool) -> None:
             f"{path} is no longer trusted." if store.remove(path) else f"{path} was not trusted."
         )
         return
-    content = read_content(path)
+    content = read_workspace_file(path)
     values = parse_config(content, path, UnexpandedVariables())
     store.add(path, content)
     names = ", ".join(values) or "nothing"

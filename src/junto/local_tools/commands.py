@@ -4,12 +4,15 @@ No process that a command starts outlives the call.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +98,7 @@ class CommandRunner:
                     f"{name} is not run on this system: its kernel cannot keep a repository from "
                     "making it start programs. The operator can allow it in tools.commands."
                 )
-            with tempfile.TemporaryDirectory(prefix="junto-") as scratch_dir:
+            with _create_scratch_dir() as scratch_dir:
                 return await _run_process(
                     self._build_process_spec(command, directory_fd, scratch_dir), timeout
                 )
@@ -127,6 +130,7 @@ class CommandRunner:
             network=command.rule.network,
             readable=[*_SYSTEM_PATHS, *_find_program_paths(program), *roots],
             writable=[*_WRITABLE_DEVICES, scratch_dir, *(roots if command.rule.writes else ())],
+            pinned={**self.roots.identities, scratch_dir: _identify(scratch_dir)},
             hide_rest=True,
         )
 
@@ -151,6 +155,28 @@ class CommandRunner:
         }
 
 
+@contextlib.contextmanager
+def _create_scratch_dir() -> Iterator[str]:
+    """Yield a temporary directory, which is removed however deep or damaged it is."""
+    path = tempfile.mkdtemp(prefix="junto-")
+    try:
+        yield path
+    finally:
+        try:
+            shutil.rmtree(path)
+        except (OSError, RecursionError):
+            subprocess.run(["rm", "-rf", "--", path], check=False, capture_output=True)  # noqa: S603, S607
+
+
+def _identify(path: str) -> list[int]:
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:  # by a command whose root contains it
+        raise ExecutionError("The temporary directory of the command was removed.") from None
+    return [info.st_dev, info.st_ino]
+
+
+@lru_cache(maxsize=256)  # resolved once: a command could replace a program in its roots by a link
 def _find_program_paths(program: str) -> list[str]:
     """Return the directories a program needs besides the system's: its own, and its venv."""
     real_dir = Path(os.path.realpath(program)).parent

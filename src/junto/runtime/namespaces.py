@@ -27,10 +27,11 @@ _KERNEL_FILE_SYSTEMS = frozenset(
         "nsfs", "binfmt_misc", "fusectl", "rpc_pipefs", "nfsd",
     ]
 )  # fmt: skip
-_KERNEL_DIRS = ("/proc", "/sys", "/dev", "/run")
+_KERNEL_DIRS = ("/proc", "/sys", "/dev")
 # Where the new root is put together; nothing of it is needed, and nothing of a user is there.
 _STAGING = "/sys"
 _MNT_DETACH = 2
+_MAX_SYMLINKS = 40
 _OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 # A mount point that cannot be reached, or is hidden by a later mount, needs no change.
 _UNREACHABLE = (errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
@@ -59,7 +60,7 @@ def isolate(task: dict[str, Any]) -> bool:
     the same directory in the new namespace.
 
     Raises:
-        OSError: the working directory was moved meanwhile.
+        OSError: a directory was moved or replaced meanwhile, or a mount failed.
     """
     if not task["network"]:
         _unshare(_CLONE_NEWNET)
@@ -67,33 +68,73 @@ def isolate(task: dict[str, Any]) -> bool:
     if not _unshare(_CLONE_NEWNS):
         return False
     directory_path = str(Path(f"/proc/self/fd/{task['directory']}").readlink())
+    hides_rest = task["hide_rest"] and "/" not in (*task["readable"], *task["writable"])
     try:
         _mount(None, "/", flags=_MS_REC | _MS_PRIVATE)
-        _hide_kernel_mounts()
-        writable = [os.path.realpath(path) for path in task["writable"] if Path(path).is_dir()]
-        if task["hide_rest"] and "/" not in (*task["readable"], *writable):
-            _enter_new_root(task, writable)
-        else:
-            for path in writable:
-                _mount(path, path, flags=_MS_BIND | _MS_REC)
-            _mount_scratch(task, task["scratch"])
-            _make_read_only(writable)
+        if hides_rest:
+            _mount(
+                "tmpfs", _STAGING, kind="tmpfs", flags=_MS_NOSUID | _MS_NODEV, options="mode=755"
+            )
     except OSError:
-        with contextlib.suppress(OSError):
-            _reopen(task["directory"], directory_path)
         return False
+    # From here on, a failure is no lack of support: the command must not run without this.
+    _hide_kernel_mounts()
+    writable = list(_keep_outermost(path for path in task["writable"] if Path(path).is_dir()))
+    if hides_rest:
+        _enter_new_root(task, writable)
+    else:
+        for path in writable:
+            _bind(path, path, task)
+        _mount_scratch(task, task["scratch"])
+        _make_read_only(writable)
+        if task["hide_rest"]:  # for a root of `/`
+            for path in ("/proc", "/sys"):
+                _mount("tmpfs", path, kind="tmpfs", flags=_MS_RDONLY, options="size=4096")
     _reopen(task["directory"], directory_path)
     return True
 
 
+def open_pinned(path: str, task: dict[str, Any]) -> int:
+    """Open a path for `mount` or Landlock, and check that it still is what the server opened.
+
+    Another command may have replaced a directory, or one above it, by a symlink.
+
+    Raises:
+        OSError: it cannot be opened, or is another one.
+    """
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    info = os.fstat(fd)
+    expected = task["pinned"].get(path)
+    if expected is not None and [info.st_dev, info.st_ino] != expected:
+        os.close(fd)
+        raise OSError(errno.ESTALE, "a directory was replaced")
+    return fd
+
+
+def _keep_outermost(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that are not beneath another one."""
+    kept: list[Path] = []
+    for path in sorted(paths):
+        if not any(Path(path).is_relative_to(parent) for parent in kept):
+            kept.append(Path(path))
+            yield path
+
+
+def _bind(path: str, target: str, task: dict[str, Any]) -> None:
+    fd = open_pinned(path, task)
+    try:
+        _mount(f"/proc/self/fd/{fd}", target, flags=_MS_BIND | _MS_REC)
+    finally:
+        os.close(fd)
+
+
 def _enter_new_root(task: dict[str, Any], writable: list[str]) -> None:
     """Make a root directory in which only the paths of the task exist, and move there."""
-    _mount("tmpfs", _STAGING, kind="tmpfs", flags=_MS_NOSUID | _MS_NODEV, options="mode=755")
-    for path in sorted({*task["readable"], *task["writable"]}):
+    for path in _keep_outermost({*task["readable"], *task["writable"]}):
         with contextlib.suppress(PermissionError):  # what we cannot reach, the command cannot
-            _stage(path)
+            _stage(path, task)
     for path in writable:
-        _mount(path, _STAGING + path, flags=_MS_BIND | _MS_REC)
+        _bind(path, _STAGING + path, task)
     _mount_scratch(task, _STAGING + str(task["scratch"]))
     _make_read_only([_STAGING + path for path in writable])
     os.chdir(_STAGING)
@@ -104,28 +145,30 @@ def _enter_new_root(task: dict[str, Any], writable: list[str]) -> None:
     os.chdir("/")
 
 
-def _stage(path: str) -> None:
+def _stage(path: str, task: dict[str, Any], depth: int = 0) -> None:
     """Make a path exist in the new root: its symlinks, and what it leads to."""
+    if depth > _MAX_SYMLINKS:
+        raise OSError(errno.ELOOP, "too many symbolic links")
     parent = ""
     for name in Path(path).parts[1:]:
         here = f"{parent}/{name}"
-        if Path(here).is_symlink():
-            with contextlib.suppress(FileExistsError):
-                Path(_STAGING + here).symlink_to(Path(here).readlink())
-            _stage(os.path.realpath(path))
-            return
         staged = Path(_STAGING + here)
+        if Path(here).is_symlink():
+            if path in task["pinned"]:  # it was none when the server opened it
+                raise OSError(errno.ESTALE, "a directory was replaced")
+            with contextlib.suppress(FileExistsError):
+                staged.symlink_to(Path(here).readlink())
+            _stage(os.path.realpath(path), task, depth + 1)
+            return
         if here != path and not staged.exists():
             staged.mkdir()
         parent = here
     source, staged = Path(path), Path(_STAGING + path)
-    if source.is_dir():
-        staged.mkdir(exist_ok=True)
-    elif source.exists():
-        staged.touch()
-    else:
-        return
-    _mount(path, str(staged), flags=_MS_BIND | _MS_REC)
+    if not source.exists() or (staged.exists() and staged.samefile(source)):
+        return  # nothing to show, or shown already as a part of another path
+    if not staged.exists():
+        staged.mkdir() if source.is_dir() else staged.touch()
+    _bind(path, str(staged), task)
 
 
 def _mount_scratch(task: dict[str, Any], path: str) -> None:
@@ -136,6 +179,7 @@ def _mount_scratch(task: dict[str, Any], path: str) -> None:
     owner = f"uid={os.getuid()},gid={os.getgid()}"
     inodes = max(1024, max_bytes // 16384)
     options = f"size={max_bytes},nr_inodes={inodes},mode=700,{owner}"
+    task["pinned"].pop(task["scratch"], None)  # from here on, it is this one
     _mount("tmpfs", path, kind="tmpfs", flags=_MS_NOSUID | _MS_NODEV, options=options)
 
 

@@ -60,6 +60,8 @@ class ProcessSpec:
     network: bool = True
     readable: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
+    # The device and inode of those that must still be the ones that this process opened.
+    pinned: Mapping[str, list[int]] = field(default_factory=dict)
     # Whether other paths than these do not exist for it; otherwise they cannot be opened.
     hide_rest: bool = False
 

@@ -8,10 +8,12 @@ that is possible: docs/security.md lists what holds where.
 import contextlib
 import ctypes
 import os
-from pathlib import Path
+import stat
 from typing import Any
 
-import seccomp  # type: ignore[import-not-found]  # in the same directory as this script
+# In the same directory as this script.
+import namespaces  # type: ignore[import-not-found]
+import seccomp  # type: ignore[import-not-found]
 
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 38, 47
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
@@ -87,17 +89,17 @@ def _restrict_files(task: dict[str, Any]) -> None:
     size = 24 if version >= 6 else 16 if version >= 4 else 8  # noqa: PLR2004 - struct size in that ABI version
     ruleset = _syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(attributes), size, 0)
     for path in task["readable"]:
-        _allow_path(ruleset, path, _READ & handled_rights)
+        _allow_path(ruleset, path, _READ & handled_rights, task)
     for path in task["writable"]:
-        _allow_path(ruleset, path, handled_rights & ~_MAKE_DEVICES)
+        _allow_path(ruleset, path, handled_rights & ~_MAKE_DEVICES, task)
     if ruleset < 0 or _syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) < 0:
         raise OSError(0, "The command could not be confined")
 
 
-def _allow_path(ruleset: int, path: str, rights: int) -> None:
-    with contextlib.suppress(OSError):  # paths that do not exist need no rule
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        is_dir = Path(path).is_dir()
+def _allow_path(ruleset: int, path: str, rights: int, task: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # paths that do not exist, or were replaced, get no rule
+        fd = namespaces.open_pinned(path, task)
+        is_dir = stat.S_ISDIR(os.fstat(fd).st_mode)
         rule = _PathBeneathRule(rights if is_dir else rights & _FILE_RIGHTS, fd)
         _syscall(_LANDLOCK_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0)
         os.close(fd)

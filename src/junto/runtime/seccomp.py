@@ -17,13 +17,17 @@ _PR_GET_SECCOMP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 21, 22, 2
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 # The numbers of system calls on x86_64 and aarch64; None where there is no such call.
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    "accept": (43, 202),
+    "accept4": (288, 242),
     "add_key": (248, 217),
+    "bind": (49, 200),
     "bpf": (321, 280),
     "chmod": (90, None),
     "chown": (92, None),
     "chroot": (161, 51),
     "clone": (56, 220),
     "clone3": (435, 435),
+    "connect": (42, 203),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
     "fchmodat2": (452, 452),
@@ -45,10 +49,12 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "kcmp": (312, 272),
     "keyctl": (250, 219),
     "lchown": (94, None),
+    "listen": (50, 201),
     "lremovexattr": (198, 15),
     "lsetxattr": (189, 6),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "mmap": (9, 222),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
@@ -69,6 +75,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "setxattrat": (463, 463),
     "shmget": (29, 194),
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "umount2": (166, 39),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
@@ -84,8 +91,10 @@ _ALWAYS_DENIED = (
     "perf_event_open bpf userfaultfd mount umount2 pivot_root chroot unshare setns open_tree "
     "open_tree_attr move_mount fsopen fsconfig fsmount fspick mount_setattr"
 )
-# io_uring makes system calls that no filter sees. Programs use it only where it exists.
-_ALWAYS_MISSING = "io_uring_setup io_uring_enter io_uring_register"
+# io_uring makes system calls that no filter sees, and the arguments of clone3 are in memory.
+# Programs and the C library use other calls where these do not exist.
+_ALWAYS_MISSING = "io_uring_setup io_uring_enter io_uring_register clone3"
+_NETWORK = "socket connect bind listen accept accept4"
 # What changes a file without opening it for writing, which Landlock does not cover.
 _METADATA = (
     "chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat "
@@ -100,10 +109,15 @@ _TERMINAL_IOCTLS = (0x5412, 0x541C)
 # FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR: the attributes that chattr sets.
 _METADATA_IOCTLS = (0x40086602, 0x40046602, 0x401C5820)
 _CLONE_THREAD = 0x00010000
+_CLONE_NEW_NAMESPACES = 0x7E020000
+_MAP_SHARED_ANONYMOUS = 0x21
+# Of a pair, those that are connected to each other for good; others can send anywhere.
+_SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 
 _ALLOW, _DENY, _MISSING = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_OFFSET_SYSCALL, _OFFSET_ARCH, _OFFSET_ARG0, _OFFSET_ARG1 = 0, 4, 16, 24
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_OFFSET_SYSCALL, _OFFSET_ARCH = 0, 4
+_OFFSET_ARG0, _OFFSET_ARG1, _OFFSET_ARG3 = 16, 24, 40
 _X32_SYSCALL_BIT = 0x40000000
 
 
@@ -128,7 +142,7 @@ def apply_filter(*, network: bool, spawn: bool, metadata: bool, uncounted_memory
     missing = [_ALWAYS_MISSING]
     ioctls = list(_TERMINAL_IOCTLS)
     if not network:
-        denied.append("socket")
+        denied.append(_NETWORK)
     if not metadata:
         denied.append(_METADATA)
         ioctls += _METADATA_IOCTLS
@@ -136,7 +150,6 @@ def apply_filter(*, network: bool, spawn: bool, metadata: bool, uncounted_memory
         missing.append(_UNCOUNTED_MEMORY)
     if not spawn:
         denied.append("fork vfork")
-        missing.append("clone3")  # its arguments are in memory; the C library then uses clone
     architecture, column = machine
     program = b"".join(
         [
@@ -148,7 +161,9 @@ def apply_filter(*, network: bool, spawn: bool, metadata: bool, uncounted_memory
             _encode(_RETURN, _DENY),
             *_return_for(" ".join(denied), column, _DENY),
             *_return_for(" ".join(missing), column, _MISSING),
-            *([] if spawn else _allow_threads_only(column)),
+            *_restrict_clone(column, spawn=spawn),
+            *([] if network else _restrict_socketpair(column)),
+            *([] if uncounted_memory else _deny_shared_memory(column)),
             *_allow_own_limits(column),
             *_deny_ioctls(ioctls, column),
             _encode(_RETURN, _ALLOW),
@@ -170,11 +185,34 @@ def _return_for(names: str, column: int, value: int) -> Iterator[bytes]:
             yield _encode(_RETURN, value)
 
 
-def _allow_threads_only(column: int) -> Iterator[bytes]:
-    """Yield instructions that deny `clone`, unless it creates a thread."""
-    yield _encode(_EQUAL, _number("clone", column), 0, 4)
+def _restrict_clone(column: int, *, spawn: bool) -> Iterator[bytes]:
+    """Yield instructions that deny `clone` with new namespaces, and without `spawn` processes."""
+    yield _encode(_EQUAL, _number("clone", column), 0, 6)
     yield _encode(_LOAD, _OFFSET_ARG0)
-    yield _encode(_ANY_BIT, _CLONE_THREAD, 1, 0)
+    yield _encode(_ANY_BIT, _CLONE_NEW_NAMESPACES, 0, 1)
+    yield _encode(_RETURN, _DENY)
+    yield _encode(_ANY_BIT, 0xFFFFFFFF if spawn else _CLONE_THREAD, 1, 0)
+    yield _encode(_RETURN, _DENY)
+    yield _encode(_RETURN, _ALLOW)
+
+
+def _restrict_socketpair(column: int) -> Iterator[bytes]:
+    """Yield instructions that allow `socketpair` only for sockets that stay connected."""
+    yield _encode(_EQUAL, _number("socketpair", column), 0, 6)
+    yield _encode(_LOAD, _OFFSET_ARG1)
+    yield _encode(_AND, _SOCK_TYPE_MASK)
+    yield _encode(_EQUAL, _SOCK_STREAM, 2, 0)
+    yield _encode(_EQUAL, _SOCK_SEQPACKET, 1, 0)
+    yield _encode(_RETURN, _DENY)
+    yield _encode(_RETURN, _ALLOW)
+
+
+def _deny_shared_memory(column: int) -> Iterator[bytes]:
+    """Yield instructions that deny `mmap` of memory that stays when it is unmapped."""
+    yield _encode(_EQUAL, _number("mmap", column), 0, 5)
+    yield _encode(_LOAD, _OFFSET_ARG3)
+    yield _encode(_AND, _MAP_SHARED_ANONYMOUS)
+    yield _encode(_EQUAL, _MAP_SHARED_ANONYMOUS, 0, 1)
     yield _encode(_RETURN, _DENY)
     yield _encode(_RETURN, _ALLOW)
 

@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import signal
+import stat
 import sys
 import time
 from typing import Any, NoReturn
@@ -54,10 +55,12 @@ def main() -> None:
         if _LINUX and task["confined"] and namespaces.unshare_pid_namespace():
             _run_in_pid_namespace(task, limits)
         else:
-            _run(task, limits)
-            _kill_descendants()
-            if limits:
-                limits.close()
+            try:
+                _run(task, limits)
+            finally:
+                _kill_descendants()
+                if limits:
+                    limits.close()
     is_orphaned = _ORPHAN_SIGNAL in _received_signals or os.getppid() != task["parent"]
     if task["scratch"] and is_orphaned:  # the parent cannot remove it anymore
         import shutil
@@ -161,12 +164,9 @@ def _exec_command(
         if os.getppid() != supervisor_pid:
             os._exit(127)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        if _LINUX and task["confined"]:
-            sandbox.apply_sandbox(
-                task, mounts_read_only=mounts_read_only, memory_counted=group is not None
-            )
-        elif _LINUX and task["max_processes"] == 1:
-            sandbox.forbid_spawning(task)
+        _close_stdin()
+        if _LINUX:
+            _restrict(task, mounts_read_only=mounts_read_only, memory_counted=group is not None)
         first_unused_fd = _pass_secret(task["secret"])
         task_fds = (task["directory"], task["report"], task["secret"])
         os.closerange(first_unused_fd, max(256, *(fd + 1 for fd in task_fds)))
@@ -175,6 +175,25 @@ def _exec_command(
         os.write(2, f"{error.strerror}\n".encode())
     finally:
         os._exit(127)
+
+
+def _restrict(task: dict[str, Any], *, mounts_read_only: bool, memory_counted: bool) -> None:
+    if task["confined"]:
+        sandbox.apply_sandbox(
+            task, mounts_read_only=mounts_read_only, memory_counted=memory_counted
+        )
+    elif task["max_processes"] == 1:
+        sandbox.forbid_spawning(task)
+
+
+def _close_stdin() -> None:
+    """Replace the null device, whose mode could be changed through it, by an empty pipe."""
+    if not stat.S_ISCHR(os.fstat(0).st_mode):
+        return
+    read_fd, write_fd = os.pipe()
+    os.dup2(read_fd, 0)
+    os.close(read_fd)
+    os.close(write_fd)
 
 
 def _pass_secret(secret_fd: int) -> int:

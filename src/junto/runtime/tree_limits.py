@@ -7,6 +7,7 @@ runs without site-packages.
 
 import contextlib
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 _CGROUP_PREFIX = "junto-"
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _BLOCK_BYTES = 512
+_MAX_THREADS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class ControlGroup:
                 _remove_abandoned(controller.directory.parent)
                 controller.directory.mkdir(exist_ok=True)
                 (controller.directory / controller.limit_file).write_text(str(limit))
+                with contextlib.suppress(OSError):  # version 2: swap would come on top
+                    (controller.directory / "memory.swap.max").write_text("0")
                 procs = controller.directory / "cgroup.procs"
                 group.join_fds.append(os.open(procs, os.O_WRONLY | os.O_CLOEXEC))
         except (OSError, ValueError):
@@ -142,10 +146,11 @@ class TreeLimits:
     @classmethod
     def from_task(cls, task: dict[str, Any]) -> "TreeLimits | None":
         """Return the limits of a task that may start processes, or None."""
-        if task["max_processes"] < 2:  # noqa: PLR2004 - a single process has limits of its own
+        if not task["max_processes"] or not task["max_memory_bytes"]:
             return None
         limits = cls(
-            task["max_processes"],
+            # Threads count, too, which a single process may have.
+            task["max_processes"] if task["max_processes"] > 1 else _MAX_THREADS,
             task["max_memory_bytes"],
             task["max_scratch_bytes"],
             task["scratch"],
@@ -157,7 +162,7 @@ class TreeLimits:
         """Return which limit the descendants of `pid` exceed, if any."""
         if self.group is None:
             processes = find_descendants(pid)
-            if len(processes) > self.max_processes:
+            if sum(len(_list_threads(each)) for each in processes) > self.max_processes:
                 return "processes"
             if _uses_more_memory(processes, self.max_memory_bytes):
                 return "memory"
@@ -177,17 +182,28 @@ class TreeLimits:
 
 
 def find_descendants(root: int) -> set[int]:
-    """Return the processes that descend from `root`, without zombies."""
+    """Return the processes that descend from `root` and are alive."""
     parents: dict[int, int] = {}
+    zombies = set()
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             state, parent = entry.read_text("utf-8", "replace").rpartition(")")[2].split()[:2]
-            if state != "Z":
-                parents[int(entry.parent.name)] = int(parent)
+            pid = int(entry.parent.name)
+            parents[pid] = int(parent)
+            # A process lives on in its other threads when its first one has ended.
+            if state == "Z" and len(_list_threads(pid)) <= 1:
+                zombies.add(pid)
     tree = {root}
     while children := {pid for pid, parent in parents.items() if parent in tree} - tree:
         tree |= children
-    return tree - {root}
+    return tree - zombies - {root}
+
+
+def _list_threads(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
 
 
 def _uses_more_memory(processes: set[int], max_bytes: int) -> bool:
@@ -198,25 +214,37 @@ def _uses_more_memory(processes: set[int], max_bytes: int) -> bool:
 
 
 def _read_resident_bytes(pid: int) -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+    # Of the first thread that has any: one that has ended shows none.
+    for thread in _list_threads(pid):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pages = int((thread / "statm").read_text().split()[1])
+            if pages:
+                return pages * _PAGE_BYTES
     return 0
 
 
 def _read_proportional_bytes(pid: int) -> int:
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().split("\n"):
-            if line.startswith("Pss:"):
+            if line.startswith("Pss:") and line.split()[1] != "0":
                 return int(line.split()[1]) * 1024
-    return 0
+    return _read_resident_bytes(pid)  # a process can hide the other figure
 
 
 def _measure_directory(path: str) -> int:
     """Return how much disk space a directory takes; 0 if a limited file system is mounted there."""
-    total = 0
-    for _, directories, files, fd in os.fwalk(path, onerror=lambda _: None):
-        for name in (*directories, *files):
-            with contextlib.suppress(OSError):
-                info = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                total += info.st_blocks * _BLOCK_BYTES
+    total, pending = 0, [path]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        info = entry.stat(follow_symlinks=False)
+                        total += info.st_blocks * _BLOCK_BYTES
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(entry.path)
+        except FileNotFoundError:
+            continue
+        except OSError:  # made so deep, or so inaccessible, that it cannot be measured
+            return sys.maxsize
     return total

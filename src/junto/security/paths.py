@@ -67,7 +67,7 @@ class _Root:
     def get_fd(self, requested_path: str) -> int:
         if self._fd is None:
             try:
-                self._fd = os.open(self.path, _DIR_FLAGS)
+                self._fd = os.open(self.path, _DIR_FLAGS | os.O_NOFOLLOW)
             except OSError:
                 raise NotFoundError(f"The folder around {requested_path} is gone.") from None
             weakref.finalize(self, os.close, self._fd)
@@ -96,12 +96,24 @@ class Roots:
     def from_paths(cls, paths: Sequence[Path], *, use_openat2: bool = True) -> "Roots":
         """Return roots for the given directories."""
         roots = tuple(_Root(Path(os.path.realpath(path))) for path in paths)
+        for root in roots:
+            with contextlib.suppress(NotFoundError):  # it may be created later
+                root.get_fd(str(root.path))
         return cls(roots, use_openat2=use_openat2)
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Return the paths of the roots."""
         return tuple(root.path for root in self.roots)
+
+    @property
+    def identities(self) -> dict[str, list[int]]:
+        """Return the device and inode of each root, as it was opened."""
+        identities = {}
+        for root in self.roots:
+            info = os.fstat(root.get_fd(str(root.path)))
+            identities[str(root.path)] = [info.st_dev, info.st_ino]
+        return identities
 
     @contextlib.contextmanager
     def open(
@@ -178,7 +190,10 @@ class Roots:
             root, relative = self._locate(base)
             absolute = str(root.path / relative / path)
             self._locate(absolute)
-            self._locate(os.path.realpath(absolute))
+            actual = os.path.realpath(absolute)
+            self._locate(actual)
+            if _LINUX and Path(actual).exists():
+                _reject_kernel_path(actual)
         except (SecurityError, OSError, ValueError):
             return False
         return True
@@ -266,6 +281,14 @@ def reject_kernel_files(fd: int, path: str) -> None:
     is_in_kernel_dir = any(actual.is_relative_to(directory) for directory in _FORBIDDEN_DIRS)
     if is_in_kernel_dir or get_file_system_type(fd) in _KERNEL_FILE_SYSTEMS:
         raise SecurityError(f"{path} belongs to the operating system and cannot be accessed.")
+
+
+def _reject_kernel_path(path: str) -> None:
+    fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        reject_kernel_files(fd, path)
+    finally:
+        os.close(fd)
 
 
 def _read_up_to(fd: int, max_bytes: int) -> bytes:

@@ -177,13 +177,13 @@ def find_secret_arguments(arguments: Sequence[str]) -> Iterator[str]:
     for argument in arguments:
         flag, equals, value = argument.partition("=")
         is_secret_flag = flag.startswith("-") and is_secret_name(flag.lstrip("-"))
-        if after_secret_flag and not argument.startswith("-"):
+        if after_secret_flag:
             yield argument
         elif (is_secret_flag or is_secret_name(flag)) and equals and not _is_harmless(flag, value):
             yield value
         elif _OPAQUE_TOKEN.fullmatch(argument):
             yield argument
-        after_secret_flag = is_secret_flag and not equals
+        after_secret_flag = is_secret_flag and not equals and not after_secret_flag
 
 
 def redact_pii(text: str) -> str:

@@ -6,10 +6,15 @@ import json
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
+_MAX_FULLY_SPELLED_CHARS = 300
+
 
 def list_spellings(secret: str) -> set[str]:
     """Return the secret in every common encoding."""
     plain = {secret, secret.strip()}
+    if len(secret) > _MAX_FULLY_SPELLED_CHARS:  # a certificate, or a whole file of credentials
+        quoted = {spelling for text in plain for spelling in _iter_quoted(text)}
+        return plain | quoted | set(_iter_encoded(secret.encode("utf-8", "surrogatepass")))
     escaped = {spelling for text in plain for spelling in _iter_escaped(text)}
     # A provider may quote what it has received as JSON in a message that is JSON again.
     twice = {spelling for text in escaped for spelling in _iter_quoted(text)}

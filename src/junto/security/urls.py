@@ -47,7 +47,7 @@ def check_url(
         host, _ = parts.hostname or "", parts.port
         # The host as the HTTP client parses it, which also treats some Unicode dots as dots.
         client_host = yarl.URL(url).host or ""
-    except ValueError:
+    except (ValueError, IndexError):  # yarl raises the latter for an empty host after a user
         raise SecurityError("That is no web address.") from None
     if not host.isascii() or host != client_host.lower() or "\\" in parts.netloc:
         raise SecurityError("A web address is written in plain letters.")

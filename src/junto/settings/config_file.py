@@ -14,7 +14,10 @@ from junto.settings.fields import collect_fields
 _VARIABLE_PATTERN = re.compile(r"\$\{([^}]*)\}")
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 # Errors that PyYAML does not wrap when a value does not match its tag.
-_YAML_VALUE_ERRORS = (ValueError, KeyError, AttributeError, TypeError, RecursionError)
+_YAML_VALUE_ERRORS = (
+    ValueError, KeyError, AttributeError, TypeError, IndexError, RecursionError
+)  # fmt: skip
+_MAX_SIMPLE_DEPTH, _MAX_SIMPLE_EVENTS = 20, 5000
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -28,6 +31,28 @@ def read_content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def check_simple(content: bytes, path: Path) -> None:
+    """Reject YAML that takes much time or memory to read: aliases, tags, many or deep values.
+
+    Raises:
+        ConfigurationError: the content is not simple, or not valid.
+    """
+    import yaml
+
+    depth = count = 0
+    try:
+        for event in yaml.parse(content.decode("utf-8"), yaml.SafeLoader):
+            count += 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            has_tag = getattr(event, "tag", None) is not None
+            is_reference = isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None)
+            if is_reference or has_tag or depth > _MAX_SIMPLE_DEPTH or count > _MAX_SIMPLE_EVENTS:
+                raise ConfigurationError(f"{path}: has aliases, tags, or too many values.")
+    except (yaml.YAMLError, *_YAML_VALUE_ERRORS):
+        raise ConfigurationError(f"{path}: is not valid YAML.") from None
 
 
 def parse_config(

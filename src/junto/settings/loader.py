@@ -25,7 +25,7 @@ from junto.settings.aliases import (
     Alias,
     build_polybrain_model,
 )
-from junto.settings.config_file import parse_config, read_content
+from junto.settings.config_file import check_simple, parse_config, read_content
 from junto.settings.fields import collect_fields, describe_type
 from junto.settings.paths import find_home_dir
 from junto.settings.schema import Settings
@@ -33,6 +33,7 @@ from junto.settings.workspace_trust import (
     WORKSPACE_FILE_NAME,
     TrustStore,
     UnexpandedVariables,
+    read_workspace_file,
     tighten,
 )
 
@@ -63,7 +64,7 @@ class SettingOrigin:
 class LoadedSettings:
     """The settings, the origin of each value, the files read, and warnings about the sources.
 
-    `notices` say which settings of an untrusted file are ignored.
+    An untrusted file has changed the settings in `tightened`; `notices` say what of it is ignored.
     """
 
     settings: Settings
@@ -71,6 +72,7 @@ class LoadedSettings:
     files: tuple[Path, ...]
     warnings: tuple[str, ...]
     notices: tuple[str, ...] = ()
+    tightened: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def load_settings(  # noqa: PLR0913 - all but one are keywords
     }
     settings = _validate(chosen)
     notices: tuple[str, ...] = ()
+    tightened: _Layer = {}
     if workspace and not is_trusted and not shared:
         tightened, notices = workspace.tighten(settings, store)
         chosen |= tightened
@@ -142,6 +145,7 @@ def load_settings(  # noqa: PLR0913 - all but one are keywords
         files=(*((workspace.path,) if workspace else ()), *(file.path for file in files)),
         warnings=tuple(_iter_warnings(variables)),
         notices=notices,
+        tightened=frozenset(tightened),
     )
 
 
@@ -151,6 +155,8 @@ class _WorkspaceFile:
 
     path: Path
     content: bytes
+    # Why it was not read.
+    problem: str = ""
 
     def build_layer(self, variables: Mapping[str, str]) -> _Layer:
         """Return all values of the file, which is trusted."""
@@ -165,11 +171,16 @@ class _WorkspaceFile:
             else "is not trusted"
         )
         hint = f"If it is yours: `junto trust {self.path}`, or --config {self.path}."
+        if self.problem:
+            return {}, (f"{self.problem} It is ignored; --config names a file explicitly.",)
         try:
+            check_simple(self.content, self.path)
             values = parse_config(self.content, self.path, UnexpandedVariables())
         except ConfigurationError as error:
             return {}, (f"{self.path} {state} and is ignored. {error.message} {hint}",)
-        changes, ignored = tighten(settings, self.path, values)
+        except Exception:  # noqa: BLE001 - a file of somebody else must not stop us
+            return {}, (f"{self.path} {state}, cannot be understood, and is ignored.",)
+        changes, ignored = tighten(settings, values)
         notice = f"{self.path} {state}, so it cannot set {', '.join(ignored)}. {hint}"
         return _to_layer(changes, self.path), (notice,) if ignored else ()
 
@@ -189,12 +200,12 @@ def _find_config_dir(variables: Mapping[str, str], home_dir: Path) -> Path:
 
 def _find_workspace_file(working_dir: Path) -> _WorkspaceFile | None:
     path = working_dir / WORKSPACE_FILE_NAME
-    if not _is_file(path):
+    if not os.path.lexists(path):
         return None
     try:
-        return _WorkspaceFile(path, path.read_bytes())
-    except OSError:  # a file of somebody else must not stop us
-        return None
+        return _WorkspaceFile(path, read_workspace_file(path))
+    except ConfigurationError as error:
+        return _WorkspaceFile(path, b"", error.message)
 
 
 def _find_config_files(

@@ -5,16 +5,17 @@ if its user has trusted exactly this content (`junto trust`). Otherwise it can o
 in force: the settings in `TIGHTEN`, and only towards less access, less spending, more care.
 """
 
+import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from typing_extensions import override
 
 from junto.domain.errors import ConfigurationError, InputOutputError
@@ -23,6 +24,7 @@ from junto.settings.enums import PermissionMode, ToolAccess
 from junto.settings.schema import Settings
 
 WORKSPACE_FILE_NAME = "junto.yaml"
+_MAX_FILE_BYTES = 256 * 1024
 
 
 class UnexpandedVariables(Mapping[str, str]):
@@ -95,7 +97,30 @@ class TrustStore:
 
 
 def _identify(file: Path) -> str:
-    return os.path.realpath(file)
+    # Not the target of a link: the file counts for the directory in which it is found.
+    return str(Path(os.path.realpath(file.parent)) / file.name)
+
+
+def read_workspace_file(path: Path) -> bytes:
+    """Return the content of a config file that may be somebody else's.
+
+    Raises:
+        ConfigurationError: it is a link, no ordinary file, or too large.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ConfigurationError(f"{path}: is a symbolic link.") from None
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ConfigurationError(f"{path}: is no ordinary file.")
+    with os.fdopen(fd, "rb") as file:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise ConfigurationError(f"{path}: is larger than {_MAX_FILE_BYTES // 1024} KiB.")
+    return content
 
 
 def _hash(content: bytes) -> str:
@@ -165,12 +190,9 @@ TIGHTEN: Mapping[str, _Combine] = {
     "tools.disabled": _take_union,
     "tools.over_http": partial(_take_earlier, tuple(ToolAccess)),
 }
-_ROOTS = "tools.roots"
 
 
-def tighten(
-    settings: Settings, file: Path, values: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
+def tighten(settings: Settings, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the settings that an untrusted file tightens, and those of it that are ignored."""
     changes: dict[str, Any] = {}
     ignored: list[str] = []
@@ -178,13 +200,11 @@ def tighten(
         current = _get(settings, path)
         try:
             new = _get(_validate_alone(path, raw), path)
-        except (ValidationError, ConfigurationError):
+        except Exception:  # noqa: BLE001 - whatever the value is, it must not stop us
             ignored.append(path)
             continue
         combine = TIGHTEN.get(path, _keep_current)
-        if path == _ROOTS and _are_inside(new, current, file.resolve().parent):
-            changes[path] = new
-        elif combine(current, new) != current:
+        if combine(current, new) != current:
             changes[path] = combine(current, new)
         elif new != current and combine is not _take_union:
             ignored.append(path)
@@ -206,13 +226,3 @@ def _get(settings: Settings, path: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name)
     return value
-
-
-def _are_inside(new: Sequence[Path], current: Sequence[Path], workspace: Path) -> bool:
-    """Return whether roots narrow those in force; the default root is the workspace itself."""
-    allowed = [path.resolve() for path in current] or [workspace]
-    return bool(new) and all(
-        (workspace / path).resolve().is_relative_to(workspace)
-        and any((workspace / path).resolve().is_relative_to(root) for root in allowed)
-        for path in new
-    )

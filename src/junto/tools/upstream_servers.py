@@ -274,7 +274,8 @@ async def _log_stderr(server: str) -> AsyncIterator[TextIO]:
         while chunk := await reader.read(_MAX_STDERR_LINE_BYTES):
             # Whole lines only: a secret that is cut in two would not be recognised.
             *lines, rest = (rest + chunk).split(b"\n")
-            rest = rest[:_MAX_STDERR_LINE_BYTES]
+            if len(rest) > _MAX_STDERR_LINE_BYTES:
+                rest = b"[a long line]"
             for line in lines:
                 logged += 1
                 if logged < _MAX_STDERR_LINES:

@@ -23,6 +23,8 @@ _MAX_DESCRIPTORS = 65_536
 _RESERVED_DESCRIPTORS = 256
 _MIN_CONNECTIONS = 64
 _MAX_HEADER_SECONDS = 10.0
+# How long a client may leave an answer unread.
+_MAX_BLOCKED_SECONDS = 30.0
 # The first bytes of a request are not counted, so that small requests always have room.
 _UNCOUNTED_BODY_BYTES = 256 * 1024
 _REFUSAL = (
@@ -90,6 +92,7 @@ class ConnectionGuard(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._has_partial_request = False
+        self._blocked_since: float | None = None
         self._timer = self.loop.call_later(self.header_seconds, self._check_progress)
         if not self.connections_of_server.add(self):
             transport.write(_REFUSAL)
@@ -101,12 +104,28 @@ class ConnectionGuard(H11Protocol):
         self.connections_of_server.remove(self)
         super().connection_lost(exc)
 
+    @override
+    def pause_writing(self) -> None:
+        self._blocked_since = self.loop.time()
+        super().pause_writing()
+
+    @override
+    def resume_writing(self) -> None:
+        self._blocked_since = None
+        super().resume_writing()
+
     def is_waiting(self) -> bool:
-        """Return whether the connection waits for a request, or for the rest of one."""
+        """Return whether the connection waits for its client: for a request, or to be read."""
+        if self._blocked_since is not None:
+            return True
         cycle: Any = self.cycle  # None until the first request, despite its declared type
         return cycle is None or cycle.response_complete or cycle.more_body
 
     def _check_progress(self) -> None:
+        blocked_since = self._blocked_since
+        if blocked_since is not None and self.loop.time() - blocked_since > _MAX_BLOCKED_SECONDS:
+            self.transport.abort()
+            return
         cycle: Any = self.cycle
         is_idle = cycle is None or cycle.response_complete
         has_partial = is_idle and bool(self.conn.trailing_data[0])

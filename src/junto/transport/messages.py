@@ -17,6 +17,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+# A few megabytes of nested brackets become gigabytes of objects.
+_MIN_COUNTED_BYTES, _MAX_CONTAINERS = 100_000, 200_000
 Message = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
 
@@ -43,6 +45,8 @@ def encode_message(message: Message) -> bytes:
 
 def parse_message(data: bytes) -> Message | ErrorReply:
     """Return the message in `data`, or an error reply if it is invalid."""
+    if len(data) > _MIN_COUNTED_BYTES and data.count(b"[") + data.count(b"{") > _MAX_CONTAINERS:
+        return ErrorReply(INVALID_REQUEST, "This message has too many lists and objects.")
     try:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValidationError:

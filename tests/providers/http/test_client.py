@@ -186,10 +186,10 @@ def test_a_long_line_in_many_chunks_takes_linear_time() -> None:
 
     def count_copies() -> int:
         list(reader.feed(b"data: "))
-        return sum(len(list(reader.feed(chunk))) for _ in range(15_000))
+        return sum(len(list(reader.feed(chunk))) for _ in range(4000))
 
     assert count_copies() == 0
-    assert [len(data) for data in reader.feed(b"\n\n")] == [15_000 * 1024]
+    assert [len(data) for data in reader.feed(b"\n\n")] == [4000 * 1024]
     with pytest.raises(EventTooLongError):
         collections.deque(map(list, (reader.feed(chunk) for _ in range(20_000))), maxlen=0)
 

@@ -32,7 +32,12 @@ from junto.domain.messages import (
     ToolResult,
 )
 from junto.domain.models import Capabilities, ReasoningStyle
-from junto.providers.codecs.codec import Json, error_from_status, parse_tool_arguments
+from junto.providers.codecs.codec import (
+    Json,
+    error_from_status,
+    parse_tool_arguments,
+    require_text,
+)
 
 _CACHE_CONTROL = {"type": "ephemeral"}
 # Share of max_tokens for models that take a thinking budget. The API requires at least 1,024.
@@ -241,10 +246,10 @@ class AnthropicStreamDecoder:
         block = self._partial_blocks[index]
         match delta.get("type"):
             case "text_delta":
-                block.chunks.append(delta["text"])
+                block.chunks.append(require_text(delta["text"]))
                 return [TextDelta(delta["text"])]
             case "thinking_delta":
-                block.chunks.append(delta["thinking"])
+                block.chunks.append(require_text(delta["thinking"]))
                 return [ThinkingDelta(delta["thinking"])]
             case "input_json_delta":
                 block.chunks.append(delta["partial_json"])

@@ -67,6 +67,17 @@ class Codec(Protocol):
         ...
 
 
+def require_text(value: Any) -> str:
+    """Return `value`, which must be text.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"text expected, not {type(value).__name__}")
+    return value
+
+
 def parse_tool_arguments(text: str) -> Json:
     """Parse the arguments that a model wrote for a tool call.
 

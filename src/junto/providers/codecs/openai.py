@@ -31,8 +31,15 @@ from junto.domain.messages import (
     ToolResult,
 )
 from junto.domain.models import Capabilities, ReasoningStyle
-from junto.providers.codecs.codec import Json, error_from_status, parse_tool_arguments
+from junto.providers.codecs.codec import (
+    Json,
+    error_from_status,
+    parse_tool_arguments,
+    require_text,
+)
 
+# More than any model sends; the rest would only fill the memory.
+_MAX_DETAILS, _MAX_TOOL_CALLS = 10_000, 256
 _STOP_REASONS = {
     "stop": StopReason.END,
     "length": StopReason.LENGTH,
@@ -244,21 +251,23 @@ class OpenAiStreamDecoder:
 
     def _decode_delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
         if details := delta.get("reasoning_details"):
-            self._reasoning_details += details
+            self._reasoning_details += details[: _MAX_DETAILS - len(self._reasoning_details)]
         if thinking := delta.get("reasoning") or delta.get("reasoning_content"):
-            self._thinking.append(thinking)
+            self._thinking.append(require_text(thinking))
             yield ThinkingDelta(thinking)
         if refusal := delta.get("refusal"):
             self._is_refusal = True
-            self._text.append(refusal)
+            self._text.append(require_text(refusal))
             yield TextDelta(refusal)
         if text := delta.get("content"):
-            self._text.append(text)
+            self._text.append(require_text(text))
             yield TextDelta(text)
         for call_delta in delta.get("tool_calls") or ():
             call = self._tool_calls.setdefault(
                 int(call_delta.get("index", len(self._tool_calls))), _PartialToolCall()
             )
+            if len(self._tool_calls) > _MAX_TOOL_CALLS:
+                raise ValueError("too many tool calls")
             call.id = call_delta.get("id") or call.id
             function = call_delta.get("function") or {}
             call.name = function.get("name") or call.name

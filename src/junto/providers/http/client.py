@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import math
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -27,8 +28,8 @@ from junto.providers.codecs.codec import Codec, Json, error_from_status
 _DONE_MARKER = b"[DONE]"
 _MAX_INLINE_BODY_BYTES = 512 * 1024
 _MAX_ERROR_BYTES = 64 * 1024
-_MAX_JSON_BYTES = 32 * 1024 * 1024
-_MAX_EVENT_BYTES = 16 * 1024 * 1024
+_MAX_JSON_BYTES = 4 * 1024 * 1024
+_MAX_EVENT_BYTES = 4 * 1024 * 1024
 _MAX_STREAM_BYTES = 256 * 1024 * 1024
 _PAUSE_BYTES = 64 * 1024
 
@@ -229,19 +230,19 @@ def _encode_body(body: Json) -> bytes | io.BytesIO:
 
 async def _raise_for_status(response: aiohttp.ClientResponse, codec: Codec) -> None:
     if response.status != 200:  # noqa: PLR2004 - HTTP status
-        body = await _read_body(response, _MAX_ERROR_BYTES)
+        body = await read_body(response, _MAX_ERROR_BYTES)
         raise codec.decode_error(response.status, body, parse_retry_after(response.headers))
 
 
 async def _read_json(response: aiohttp.ClientResponse, provider: str) -> Any:
-    body = await _read_body(response, _MAX_JSON_BYTES)
+    body = await read_body(response, _MAX_JSON_BYTES)
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         raise ModelError(f"{provider} sent no JSON.", retryable=True) from None
 
 
-async def _read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Return at most the first `max_bytes` of a body."""
     body = bytearray()
     async for chunk in response.content.iter_any():
@@ -254,15 +255,19 @@ async def _read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the delay in seconds that a provider requests, in any of the usual formats."""
     with contextlib.suppress(ValueError):
-        return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
+        return _to_delay(float(headers.get("retry-after-ms", "")) / 1000)
     value = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
-        return max(0.0, float(value))
-    with contextlib.suppress(ValueError):
+        return _to_delay(float(value))
+    with contextlib.suppress(ValueError, OverflowError):
         retry_at = parsedate_to_datetime(value)
         retry_at = retry_at if retry_at.tzinfo else retry_at.replace(tzinfo=UTC)
-        return max(0.0, (retry_at - datetime.now(UTC)).total_seconds())
+        return _to_delay((retry_at - datetime.now(UTC)).total_seconds())
     return None
+
+
+def _to_delay(seconds: float) -> float | None:
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 class EventTooLongError(ValueError):
@@ -276,6 +281,7 @@ class SseReader:
         self._buffer: list[bytes] = []
         self._buffered_bytes = 0
         self._data: list[bytes] = []
+        self._data_bytes = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the data of each event that `chunk` completes.
@@ -296,10 +302,12 @@ class SseReader:
             line = line.rstrip(b"\r")  # noqa: PLW2901 - the same line without its ending
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
+                self._data_bytes += len(line)
             elif not line and self._data:
                 yield b"\n".join(self._data)
                 self._data.clear()
-        if self._buffered_bytes + sum(map(len, self._data)) > _MAX_EVENT_BYTES:
+                self._data_bytes = 0
+        if self._buffered_bytes + self._data_bytes > _MAX_EVENT_BYTES:
             raise EventTooLongError
 
     def finish(self) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from junto.providers.provider import Provider
 
 _HTTP_OK = 200
 _MODERATION_TIMEOUT_SECONDS = 15.0
+_MAX_VERDICT_BYTES = 64 * 1024
 _MAX_MODERATED_CHARS = 30_000
 
 
@@ -43,6 +44,8 @@ class ModerationEndpoint(Moderator):
     async def find_violations(self, text: str) -> tuple[str, ...]:
         import aiohttp  # only needed with moderation
 
+        from junto.providers.http.client import read_body
+
         body = {"input": text, **({"model": self.model} if self.model else {})}
         headers = {"authorization": f"Bearer {self.api_key}"} if self.api_key else {}
         client_timeout = aiohttp.ClientTimeout(total=_MODERATION_TIMEOUT_SECONDS)
@@ -53,7 +56,8 @@ class ModerationEndpoint(Moderator):
             ):
                 if response.status != _HTTP_OK:
                     raise NetworkError(f"The moderation endpoint answered {response.status}.")
-                return _parse_violations(await response.json())
+                content = await read_body(response, _MAX_VERDICT_BYTES)
+                return _parse_violations(json.loads(content))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise NetworkError(
                 f"The moderation endpoint could not be asked ({type(error).__name__}), so the "
