@@ -192,3 +192,19 @@ async def test_no_namespace_can_be_created(tmp_path: Path) -> None:
     )
 
     assert await run(build_runner(tmp_path), "python3", "-c", script) == "-1 1\n" * 3
+
+
+async def test_temporary_directories_may_be_reached_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "root").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "link"))
+
+    text = await run(
+        build_runner(tmp_path / "root"), "bash", "-c", "echo x > $TMPDIR/f; cat $TMPDIR/f"
+    )
+
+    assert text == "x\n"
+    assert list((tmp_path / "real").iterdir()) == []

@@ -158,7 +158,8 @@ class CommandRunner:
 @contextlib.contextmanager
 def _create_scratch_dir() -> Iterator[str]:
     """Yield a temporary directory, which is removed however deep or damaged it is."""
-    path = tempfile.mkdtemp(prefix="junto-")
+    # Without links: one in it later means that it was replaced.
+    path = os.path.realpath(tempfile.mkdtemp(prefix="junto-"))
     try:
         yield path
     finally:

@@ -187,12 +187,19 @@ def _hide_kernel_mounts() -> None:
     """Cover file systems of the kernel that are mounted elsewhere than in their usual places."""
     for mount in list(_iter_mounts()):
         is_usual = any(mount.path.is_relative_to(directory) for directory in _KERNEL_DIRS)
-        if mount.kind not in _KERNEL_FILE_SYSTEMS or is_usual:
+        if mount.kind not in _KERNEL_FILE_SYSTEMS or is_usual or not _is_reachable(mount.path):
             continue
         if mount.path.is_dir():
             _mount("tmpfs", str(mount.path), kind="tmpfs", flags=_MS_RDONLY, options="size=4096")
-        elif mount.path.exists():
+        else:
             _mount("/dev/null", str(mount.path), flags=_MS_BIND)
+
+
+def _is_reachable(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # what we cannot reach, the command cannot
+        return False
 
 
 def _make_read_only(writable: Iterable[str]) -> None:
