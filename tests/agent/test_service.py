@@ -48,7 +48,9 @@ def test_a_run_writes_a_file_runs_a_command_and_answers(
     tmp_path: Path, upstream: FakeModelServer
 ) -> None:
     file = tmp_path / "work" / "a.txt"
-    prompt = steps(write(file, "hello"), bash("cat a.txt; echo again"), say("It is written."))
+    # It takes a moment, because progress is sent at most twenty times a second.
+    command = bash("cat a.txt; echo again; sleep 0.5")
+    prompt = steps(write(file, "hello"), command, say("It is written."))
     with stdio_client(tmp_path, upstream) as client:
         client.ask(0, "initialize", **HANDSHAKE)
         result, notifications = call_and_collect(
