@@ -158,8 +158,9 @@ class CommandRunner:
 @contextlib.contextmanager
 def _create_scratch_dir() -> Iterator[str]:
     """Yield a temporary directory, which is removed however deep or damaged it is."""
-    # Without links: one in it later means that it was replaced.
-    path = os.path.realpath(tempfile.mkdtemp(prefix="junto-"))
+    # Without links: one in it later means that it was replaced. Never resolve the directory itself,
+    # which a command may have replaced by then: the target of its link would be removed.
+    path = tempfile.mkdtemp(prefix="junto-", dir=os.path.realpath(tempfile.gettempdir()))
     try:
         yield path
     finally:
