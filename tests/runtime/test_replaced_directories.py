@@ -208,3 +208,24 @@ async def test_temporary_directories_may_be_reached_through_a_link(
 
     assert text == "x\n"
     assert list((tmp_path / "real").iterdir()) == []
+
+
+async def test_what_a_replaced_scratch_directory_links_to_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim, root = tmp_path / "victim", tmp_path / "root"
+    victim.mkdir()
+    root.mkdir()
+    (victim / "file").write_text("precious")
+
+    def create_and_replace(prefix: str, **_options: object) -> str:
+        link = tmp_path / f"{prefix}swapped"
+        link.symlink_to(victim)
+        return str(link)
+
+    monkeypatch.setattr("tempfile.mkdtemp", create_and_replace)
+
+    text = await run(build_runner(root), "bash", "-c", "echo ran")
+
+    assert "ran" not in text.split()
+    assert (victim / "file").read_text() == "precious"
