@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NODE := tests/node/node_modules
-# So many tests run at once: `make test PROCESSES=1` runs one after another, in order.
-PROCESSES ?= 2
+# So many tests run at once: `make test PROCESSES=1` runs one after another, in order. Three keep
+# two cores busy, since many tests wait for a timeout or for another process.
+PROCESSES ?= 3
 
 # Some machines forbid writing bytecode, which doubles the time every start takes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install install-hooks run test endurance check format bench bundle pins docs site clean
+# `check` runs the others beside each other.
+.PHONY: check check-types check-lint check-imports check-structure
+.PHONY: help install install-hooks run test endurance format bench bundle pins docs site clean
 
 help:
 	@echo "make install  install Junto into $(VENV)"
@@ -41,13 +44,23 @@ test: $(VENV)/dev.stamp $(NODE)
 # The suite has short versions of these; this takes half an hour.
 endurance: $(VENV)/dev.stamp
 	JUNTO_TEST_KILLS=100 JUNTO_TEST_TURNS=5000 JUNTO_TEST_STOPS=20 JUNTO_TEST_JOBS=200 JUNTO_TEST_FILES=400 \
-		$(BIN)/python -m pytest tests/endurance --timeout 1800
+	JUNTO_TEST_SWAP_SECONDS=30 $(BIN)/python -m pytest --timeout 1800 tests/endurance \
+		tests/security/test_path_escapes.py tests/runtime/test_replaced_directories.py
 
 check: $(VENV)/dev.stamp
+	@$(MAKE) --no-print-directory --jobs 2 check-types check-lint check-imports check-structure
+
+check-types:
+	$(BIN)/mypy
+
+check-lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+
+check-imports:
 	$(BIN)/lint-imports
+
+check-structure:
 	$(BIN)/python -m scripts.check_structure
 
 format: $(VENV)/dev.stamp

@@ -17,6 +17,7 @@ from tests.processes import command_lines
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux can confine a command")
 
 ANYTHING = CommandRule(unchecked=True, writes=True, spawns=True)
+SWAP_SECONDS = float(os.environ.get("JUNTO_TEST_SWAP_SECONDS", "2"))
 
 
 def build_runner(*roots: Path, rule: CommandRule = ANYTHING, **options: object) -> CommandRunner:
@@ -49,7 +50,7 @@ async def test_a_scratch_directory_that_is_replaced_by_a_link_opens_nothing(
     outside.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(root))
     swap = (
-        "import os, time\nend = time.time() + 6\n"
+        f"import os, time\nend = time.time() + {SWAP_SECONDS}\n"
         "while time.time() < end:\n"
         "    for name in os.listdir('.'):\n"
         "        if name.startswith('junto-') and name not in os.environ['TMPDIR']:\n"
@@ -172,8 +173,15 @@ async def test_a_process_without_its_first_thread_is_still_counted_and_killed(
     assert (tmp_path / "pid").read_text() not in list_processes()
 
 
+# Deeper than a path may be long, and than a recursive function may descend. A shell takes longer
+# for this than a command may run.
+NEST = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
+
+
 @pytest.mark.parametrize(
-    "damage", ["rm -rf $TMPDIR", "cd $TMPDIR; for i in $(seq 2000); do mkdir d; cd d; done"]
+    "damage",
+    ["rm -rf $TMPDIR", f'cd $TMPDIR; python3 -c "{NEST}"'],
+    ids=["removed", "too deep"],
 )
 async def test_a_damaged_scratch_directory_leaves_no_process(tmp_path: Path, damage: str) -> None:
     mark = f"31.{os.getpid()}"

@@ -445,7 +445,7 @@ def test_sigterm_after_stdin_was_closed_cancels_running_jobs(
 def test_cancelling_while_a_call_becomes_a_job_leaves_no_unknown_job(
     tmp_path: Path, upstream: FakeModelServer, *, background: bool
 ) -> None:
-    calls = 60
+    calls = 24  # twice each delay
     with stdio_client(tmp_path, upstream, JUNTO_JOBS_LONG_CALL_SECONDS="0.05") as client:
         known_jobs = set()
         for number in range(100, 100 + calls):
@@ -468,7 +468,7 @@ def test_cancelling_while_a_call_becomes_a_job_leaves_no_unknown_job(
 def test_a_cancelled_call_saves_its_turn_only_if_its_job_completed(
     tmp_path: Path, upstream: FakeModelServer
 ) -> None:
-    calls = 60
+    calls = 40  # twice each delay
     with stdio_client(tmp_path, upstream) as client:
         call_tool(client, "chat", message="say warm")
         for number in range(100, 100 + calls):
