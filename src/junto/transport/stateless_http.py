@@ -263,8 +263,10 @@ class _ResponseWriter:
 
     async def _get_next(self) -> _OutgoingMessage | None:
         """Return the next message, or None when it is time for a ping."""
+        if not self.should_ping:
+            return await self.outgoing.get()
         try:
-            async with asyncio.timeout(_PING_SECONDS if self.should_ping else None):
+            async with asyncio.timeout(_PING_SECONDS):
                 return await self.outgoing.get()
         except TimeoutError:
             return None
