@@ -1,5 +1,8 @@
 """How well the search finds, on public collections with judgements: `python -m bench.quality DIR…`.
 
+With several folders, the share of queries that find anything is measured, too: the collection's
+own, those of the other collections, and nonsense.
+
 A folder holds either Cranfield (`cran.all.1400`, `cran.qry`, `cranqrel`) or a collection as BEIR
 has them (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`). The figure is nDCG@10.
 """
@@ -7,7 +10,9 @@ has them (`corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`). The figure is nDCG
 import asyncio
 import json
 import math
+import random
 import re
+import string
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -79,16 +84,20 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def beir(folder: Path) -> Collection:
-    corpus = map(json.loads, (folder / "corpus.jsonl").read_text("utf-8").splitlines())
-    documents = {each["_id"]: (each["title"], each["text"]) for each in corpus}
-    asked = map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines())
-    texts = {each["_id"]: each["text"] for each in asked}
+    corpus = _read_json_lines(folder / "corpus.jsonl")
+    documents = {each["_id"]: (each.get("title", ""), each["text"]) for each in corpus}
+    texts = {each["_id"]: each["text"] for each in _read_json_lines(folder / "queries.jsonl")}
     judgements: dict[str, dict[str, int]] = {}
     for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
         question, document, score = line.split("\t")
         if int(score) > 0:
             judgements.setdefault(question, {})[document] = int(score)
     return Collection(documents, {each: texts[each] for each in judgements}, judgements)
+
+
+def _read_json_lines(path: Path) -> Iterator[dict[str, str]]:
+    # Not splitlines(), which also splits at other separators within a text.
+    yield from map(json.loads, path.read_text("utf-8").strip().split("\n"))
 
 
 def gain(found: Sequence[str], judged: dict[str, int]) -> float:
@@ -150,10 +159,28 @@ def nobody(_left: int) -> None:
     """Hear how many vectors are left to be made, and do nothing."""
 
 
+def build_nonsense(count: int) -> list[str]:
+    """Return queries of one to four words that no language has."""
+    chance = random.Random(1)  # noqa: S311 - the same nonsense in every run
+    return [
+        " ".join(
+            "".join(chance.choices(string.ascii_lowercase, k=chance.randint(4, 9)))
+            for _ in range(chance.randint(1, 4))
+        )
+        for _ in range(count)
+    ]
+
+
 async def measured(
-    collection: Collection, folder: Path, told: Callable[[int], None] = nobody
+    collection: Collection,
+    folder: Path,
+    told: Callable[[int], None] = nobody,
+    off_topic: Sequence[str] = (),
 ) -> dict[str, float]:
-    """Return nDCG@10 of the words alone, of the meaning alone, and of both."""
+    """Return nDCG@10 of the words alone, of the meaning alone, and of both.
+
+    With off-topic queries, return the shares of queries that find anything as well.
+    """
     async with AsyncExitStack() as stack:
         small = await stack.enter_async_context(
             open_minilm(build_minilm_weights(folder / "weights"), 2)
@@ -178,13 +205,23 @@ async def measured(
             ("meaning", Half(index, words=False)),
             ("both", Half(index)),
         ):
-            search = Search(half, embedder, SearchThresholds())
+            # Without a floor, as rankings are compared.
+            search = Search(half, embedder, SearchThresholds(min_score=0, min_similarity=-1))
             gains = []
             for id_, question in collection.questions.items():
                 if judged := collection.judgements.get(id_):
                     hits = (await search.find(ME, question, DEPTH)).hits
                     gains.append(gain([hit.document.id for hit in hits], judged))
             found[name] = sum(gains) / len(gains)
+        if off_topic:
+            search = Search(index, embedder, SearchThresholds())
+            for name, queries in (
+                ("own queries", list(collection.questions.values())),
+                ("off-topic", off_topic),
+                ("nonsense", build_nonsense(200)),
+            ):
+                results = [bool((await search.find(ME, query, 1)).hits) for query in queries]
+                found[f"found something: {name}"] = sum(results) / len(results)
         return found
 
 
@@ -194,10 +231,12 @@ def _told(left: int) -> None:
 
 def main(folders: list[str]) -> None:
     print(f"nDCG@10 with {MINILM_MODEL.name}")
-    for folder in folders:
+    collections = {folder: read(Path(folder)) for folder in folders}
+    for folder, collection in collections.items():
+        others = [each for each in collections.values() if each is not collection]
+        off_topic = [query for each in others for query in list(each.questions.values())[:100]]
         with tempfile.TemporaryDirectory() as place:
-            collection = read(Path(folder))
-            found = asyncio.run(measured(collection, Path(place), _told))
+            found = asyncio.run(measured(collection, Path(place), _told, off_topic))
         shown = "  ".join(f"{name} {value:.3f}" for name, value in found.items())
         print(f"{Path(folder).name}: {shown}")
 

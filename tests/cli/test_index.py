@@ -55,7 +55,7 @@ def test_files_are_indexed_and_found(run: Run, docs: Path) -> None:
 
     assert (indexed.returncode, indexed.stderr) == (0, "")
     assert indexed.stdout == "2 new, 0 changed, 0 unchanged, 0 removed\n"
-    assert found.stdout.startswith(f"Elephants\n{(docs / 'a.md').as_uri()}  1.00  [")
+    assert found.stdout.startswith(f"Elephants\n{(docs / 'a.md').as_uri()}  0.98  [")
     assert "They never forget." in found.stdout
     assert (no_match.returncode, no_match.stdout) == (1, "")
     assert no_match.stderr == "junto: Nothing has these words. Try fewer or other ones.\n"

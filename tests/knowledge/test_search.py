@@ -13,10 +13,10 @@ from junto.domain.errors import InvalidInputError, NotFoundError
 from junto.domain.messages import Message
 from junto.knowledge.documents import PAGE_CHARS, DocumentLibrary
 from junto.knowledge.query import parse_query
-from junto.knowledge.ranking import fuse_rankings, is_mostly_words
+from junto.knowledge.ranking import Candidate, is_mostly_words, merge_matches, score_relevance
 from junto.knowledge.search import SearchThresholds
 from junto.settings.enums import SourceTrust
-from junto.text.tokenizer import extract_phrases, extract_snippet
+from junto.text.tokenizer import extract_phrases, extract_snippet, measure_coverage
 from tests.knowledge.knowledge_stores import BagOfWordsEmbedder, KnowledgeStores, room
 from tests.storage.document_stores import ME, YOU, build_entry
 
@@ -36,37 +36,86 @@ async def semantic_knowledge(tmp_path: Path) -> AsyncIterator[KnowledgeStores]:
         yield knowledge
 
 
-RANKINGS = st.lists(st.lists(st.integers(1, 30), unique=True, max_size=20), min_size=1, max_size=3)
+MATCHES = st.lists(
+    st.builds(
+        lambda key, score: Match(key, key // 3, score), st.integers(1, 30), st.floats(0.01, 1)
+    ),
+    unique_by=lambda match: match.key,
+    max_size=20,
+)
 
 
-@given(RANKINGS)
-def test_a_document_first_in_every_ranking_stays_first_and_scores_one(
-    rankings: list[list[int]],
+@given(MATCHES, MATCHES)
+def test_every_found_document_is_a_candidate_once_with_one_of_its_passages(
+    keyword_matches: list[Match], vector_matches: list[Match]
 ) -> None:
-    ranked = fuse_rankings([[Match(key, key // 3, 0.0) for key in ranking] for ranking in rankings])
+    candidates = merge_matches(keyword_matches, vector_matches, max_matches=20)
 
-    scores = [each.score for each in ranked]
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 < score <= 1.0000001 for score in scores)
-    assert {each.document_key for each in ranked} == {
-        key // 3 for ranking in rankings for key in ranking
-    }
-    not_empty = [ranking for ranking in rankings if ranking]
-    if not_empty and len({ranking[0] // 3 for ranking in not_empty}) == 1:
-        assert ranked[0].document_key == not_empty[0][0] // 3
-        assert scores[0] == pytest.approx(1.0)
-    for each in ranked:
+    found = {match.document_key for match in (*keyword_matches, *vector_matches)}
+    assert sorted(each.document_key for each in candidates) == sorted(found)
+    for each in candidates:
         assert each.passage_key // 3 == each.document_key
+        assert 0 <= each.keyword_score <= 1
+        assert 0 <= score_relevance(each, 0.5) <= 1
+    ranks = [each.rank() for each in candidates]
+    assert ranks == sorted(ranks, reverse=True)
 
 
-def test_a_document_in_both_rankings_beats_the_first_of_each() -> None:
-    words = [Match(1, 1, 0.0), Match(2, 2, 0.0), Match(3, 3, 0.0)]
-    meaning = [Match(4, 4, 0.0), Match(21, 2, 0.0), Match(2, 2, 0.0)]
+def test_a_document_found_by_words_and_meaning_beats_the_first_of_each() -> None:
+    words = [Match(1, 1, 9.0), Match(2, 2, 8.0), Match(3, 3, 1.0)]
+    meaning = [Match(4, 4, 0.6), Match(21, 2, 0.5), Match(2, 2, 0.55)]
 
-    ranked = fuse_rankings([words, meaning])
+    candidates = merge_matches(words, meaning, max_matches=100)
 
-    assert [each.document_key for each in ranked] == [2, 1, 4, 3]
-    assert ranked[0].passage_key == 2  # it is in both
+    assert [each.document_key for each in candidates] == [2, 4, 1, 3]
+    assert candidates[0].passage_key == 2  # it is in both
+
+
+def test_a_passage_missing_from_a_full_vector_search_is_no_nearer_than_its_last() -> None:
+    words, meaning = [Match(1, 1, 1.0)], [Match(2, 2, 0.6), Match(3, 3, 0.3)]
+
+    def get_similarity(max_matches: int) -> float | None:
+        candidates = merge_matches(words, meaning, max_matches)
+        return next(each.similarity for each in candidates if each.document_key == 1)
+
+    assert get_similarity(max_matches=2) == 0.3
+    assert get_similarity(max_matches=3) is None  # it has no vector yet
+
+
+@pytest.mark.parametrize(
+    ("similarity", "keyword_score", "coverage", "is_relevant"),
+    [
+        (0.7, 1.0, 0.6, True),  # a typical right answer
+        (0.6, 0.0, 0.0, True),  # the meaning without the words
+        (0.2, 1.0, 1.0, True),  # all words, such as a name or a number
+        (0.33, 1.0, 0.3, False),  # a word in common
+        (0.25, 0.0, 0.0, False),  # nonsense
+        (None, 1.0, 1.0, True),  # not embedded yet, or words alone
+        (None, 1.0, 0.2, False),
+    ],
+)
+def test_off_topic_passages_score_below_a_half(
+    similarity: float | None, keyword_score: float, coverage: float, *, is_relevant: bool
+) -> None:
+    score = score_relevance(Candidate(1, 1, similarity, keyword_score), coverage)
+
+    assert (score >= 0.5) is is_relevant
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "share"),
+    [
+        ("Retries are limited.", "retry limits", 1),
+        ("A party in the garden", "art", 0),
+        ("The ÜBER-Test", "uber test zebra", 2 / 3),
+        ("\u6211\u559c\u6b22\u73af\u6cd5", "\u559c\u6b22 zebra", 1 / 2),
+        ("anything", "", 0),
+    ],
+)
+def test_coverage_is_the_share_of_the_words_that_a_text_has(
+    text: str, query: str, share: float
+) -> None:
+    assert measure_coverage(text, extract_phrases(query)) == pytest.approx(share)
 
 
 def test_filters_are_parsed_from_the_words_of_a_query() -> None:
@@ -149,7 +198,7 @@ async def test_a_document_is_shown_once_with_its_best_passage(knowledge: Knowled
 
     assert [hit.document.id for hit in hits] == ["a", "b"]
     assert hits[0].passage.text == "elephants and giraffes"
-    assert hits[0].score == 1.0
+    assert hits[0].score > 0.9
 
 
 async def test_near_duplicates_are_shown_once(knowledge: KnowledgeStores) -> None:
@@ -216,15 +265,15 @@ async def test_untrusted_results_do_not_crowd_out_trusted_ones(tmp_path: Path) -
 
 @pytest.mark.feature("F049")
 async def test_results_below_the_score_threshold_are_dropped(tmp_path: Path) -> None:
-    async with room(tmp_path, thresholds=SearchThresholds(min_score=0.95)) as knowledge:
+    async with room(tmp_path, thresholds=SearchThresholds(min_score=0.9)) as knowledge:
         await knowledge.stores.documents.save(
             [
-                build_entry("a", "elephant elephant"),
+                build_entry("a", "an elephant and a giraffe"),
                 build_entry("b", "an elephant among other words here"),
             ]
         )
 
-        hits = (await knowledge.search.find(ME, "elephant", 5)).hits
+        hits = (await knowledge.search.find(ME, "elephant giraffe", 5)).hits
 
     assert [hit.document.id for hit in hits] == ["a"]
 

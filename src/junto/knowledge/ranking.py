@@ -1,16 +1,16 @@
-"""Ranking of search results: rank fusion, text quality, near-duplicates, source trust."""
+"""Ranking of search results: relevance, text quality, near-duplicates, source trust."""
 
 import fnmatch
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from junto.domain.documents import Match
 from junto.settings.enums import SourceTrust
 
-# Reciprocal rank fusion: the first match of a ranking counts 1/(K+1), the second 1/(K+2), etc. A
-# small K favours the first few matches; this one did best on two public collections.
-_RRF_K = 10
+# The weight of the keyword score beside the cosine similarity; did best on public collections.
+_KEYWORD_SHARE = 0.2
 _WORD = re.compile(r"\w+")
 # Longer than any word in Latin script: data, or minified code.
 _MAX_WORD_CHARS = 60
@@ -28,43 +28,73 @@ TRUST_FACTORS = {
 Shingles = frozenset[tuple[str, ...]]
 
 
-@dataclass(slots=True)
-class RankedDocument:
-    """A document found by a search, its fused score, and its best passage."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that a search may have found, by its best passage.
+
+    `similarity` is the cosine similarity of the passage, or None if it has no vector.
+    `keyword_score` is relative to the best keyword match, which has 1.
+    """
 
     document_key: int
-    score: float = 0.0
-    passage_key: int = 0
-    _best_score: float = 0.0
-    _passage_scores: dict[int, float] = field(default_factory=dict)
+    passage_key: int
+    similarity: float | None
+    keyword_score: float
 
-    def add_match(self, match: Match, score: float, *, is_first: bool) -> None:
-        """Add the score of a passage; only the first of each ranking counts for the document."""
-        if is_first:
-            self.score += score
-        passage_score = self._passage_scores[match.key] = (
-            self._passage_scores.get(match.key, 0.0) + score
+    def rank(self, coverage: float = 0.0) -> float:
+        """Return the value by which candidates are ordered, the highest first.
+
+        `coverage` is the share of the query's words that the passage has, once its text is known.
+        """
+        if self.similarity is None:
+            return _KEYWORD_SHARE * self.keyword_score
+        return self.similarity + _KEYWORD_SHARE * (self.keyword_score + coverage)
+
+
+def merge_matches(
+    keyword_matches: Sequence[Match], vector_matches: Sequence[Match], max_matches: int
+) -> list[Candidate]:
+    """Return the documents of both methods, the best first.
+
+    A vector search returns at most `max_matches`. A passage that is missing from a full result is
+    at most as similar as the last one; one that is missing from a shorter result has no vector.
+    """
+    best_keyword_score = max((match.score for match in keyword_matches), default=0.0)
+    keyword_scores = {
+        match.key: match.score / best_keyword_score if best_keyword_score > 0 else 0.0
+        for match in keyword_matches
+    }
+    similarities = {match.key: match.score for match in vector_matches}
+    is_full = len(vector_matches) >= max_matches
+    last_similarity = min(similarities.values()) if is_full else None
+    best: dict[int, Candidate] = {}
+    for match in (*keyword_matches, *vector_matches):
+        candidate = Candidate(
+            document_key=match.document_key,
+            passage_key=match.key,
+            similarity=similarities.get(match.key, last_similarity),
+            keyword_score=keyword_scores.get(match.key, 0.0),
         )
-        if passage_score > self._best_score:
-            self._best_score, self.passage_key = passage_score, match.key
+        known = best.get(match.document_key)
+        if known is None or candidate.rank() > known.rank():
+            best[match.document_key] = candidate
+    return sorted(best.values(), key=lambda each: (-each.rank(), each.document_key))
 
 
-def fuse_rankings(rankings: Iterable[Sequence[Match]]) -> list[RankedDocument]:
-    """Return documents, the best first; one that is first in every ranking scores 1."""
-    non_empty = [ranking for ranking in rankings if ranking]
-    documents: dict[int, RankedDocument] = {}
-    for ranking in non_empty:
-        document_ranks: dict[int, int] = {}
-        for match in ranking:
-            is_first = match.document_key not in document_ranks
-            rank = document_ranks.setdefault(match.document_key, len(document_ranks))
-            ranked = documents.setdefault(match.document_key, RankedDocument(match.document_key))
-            ranked.add_match(match, _score_rank(rank, len(non_empty)), is_first=is_first)
-    return sorted(documents.values(), key=lambda ranked: (-ranked.score, ranked.document_key))
+def score_relevance(candidate: Candidate, coverage: float) -> float:
+    """Return how relevant a passage is, from 0 to 1; off-topic passages score below 0.5.
 
-
-def _score_rank(rank: int, ranking_count: int) -> float:
-    return (_RRF_K + 1) / (_RRF_K + 1 + rank) / ranking_count
+    `coverage` is the share of the query's words that the passage contains. The weights were fitted
+    to public collections: their own queries against queries about other topics and nonsense.
+    """
+    if candidate.similarity is None:
+        logit = 6.0 * coverage + 2.2 * candidate.keyword_score - 4.2
+    else:
+        both = candidate.rank() + _KEYWORD_SHARE * coverage
+        # All words, such as a name or a number, count even if the meaning is far; and the other
+        # way round.
+        logit = max(11.0 * both - (7.5 if coverage < 1 else 5.5), 14.0 * candidate.similarity - 8.0)
+    return 1 / (1 + math.exp(-logit))
 
 
 def is_mostly_words(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Search by keywords and by vectors: fusion, thresholds, and hints when nothing is found."""
+"""Search by keywords and by vectors: relevance, thresholds, and hints when nothing is found."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,23 +17,24 @@ from junto.domain.errors import InvalidInputError, JuntoError
 from junto.knowledge.query import SearchQuery, parse_query
 from junto.knowledge.ranking import (
     TRUST_FACTORS,
-    RankedDocument,
+    Candidate,
     Shingles,
     build_shingles,
-    fuse_rankings,
     is_new,
+    merge_matches,
     resolve_trust,
+    score_relevance,
 )
 from junto.settings.enums import SourceTrust
 from junto.telemetry.logs import Log
-from junto.text.tokenizer import extract_phrases, extract_snippet
+from junto.text.tokenizer import extract_phrases, extract_snippet, measure_coverage
 
 _log = Log.get("knowledge")
 
 # Passages requested from each method; more do not improve the ranking.
 _MATCHES_PER_METHOD = 100
-# Candidates loaded at a time beyond the requested number, because some are dropped.
-_EXTRA_CANDIDATES = 3
+# Candidates whose text is loaded at a time, to score and to order them.
+_CANDIDATES_AT_A_TIME = 50
 # Shorter than the timeout for an answer: keyword search alone already finds much.
 _EMBEDDING_TIMEOUT_SECONDS = 10.0
 
@@ -42,7 +43,7 @@ _EMBEDDING_TIMEOUT_SECONDS = 10.0
 class SearchThresholds:
     """The conditions that a result must meet."""
 
-    min_score: float = 0.0
+    min_score: float = 0.5
     min_similarity: float = 0.2
     trust_patterns: Mapping[str, SourceTrust] = field(default_factory=dict)
 
@@ -95,11 +96,20 @@ class Search:
         if self.refresh:
             await self.refresh(parsed.scope.sources)
         keyword_matches, vector_matches, problem = await self._find_matches(parsed)
-        ranked = fuse_rankings((keyword_matches, vector_matches))
-        hits = await self._select_hits(ranked, parsed, max_hits)
+        candidates = [
+            candidate
+            for candidate in merge_matches(keyword_matches, vector_matches, _MATCHES_PER_METHOD)
+            if self._is_near(candidate)
+        ]
+        hits = await self._select_hits(candidates, parsed, max_hits)
         return SearchResponse(
-            hits, problem or (None if hits else self._explain_no_hits(parsed, ranked))
+            hits, problem or (None if hits else self._explain_no_hits(parsed, candidates))
         )
+
+    def _is_near(self, candidate: Candidate) -> bool:
+        """Return whether a document was found by its words, or is similar enough without them."""
+        similarity = candidate.similarity or 0.0
+        return candidate.keyword_score > 0 or similarity >= self.thresholds.min_similarity
 
     async def _find_matches(
         self, query: SearchQuery
@@ -131,18 +141,18 @@ class Search:
             reason = str(error) or "It takes too long."
             _log.info("searching by words alone", reason=reason)
             return (), f"Searched by words alone. {reason}"
-        min_similarity = self.thresholds.min_similarity
-        return [match for match in matches if match.score >= min_similarity], None
+        return matches, None
 
     async def _select_hits(
-        self, ranked: list[RankedDocument], query: SearchQuery, max_hits: int
+        self, candidates: list[Candidate], query: SearchQuery, max_hits: int
     ) -> tuple[Hit, ...]:
-        """Return the best hits that are good enough, trusted, and not near-duplicates."""
+        """Return the best hits that are relevant, trusted, and not near-duplicates."""
         phrases = extract_phrases(query.text)
         hits: list[Hit] = []
         seen: list[Shingles] = []
-        for start in range(0, len(ranked), max_hits + _EXTRA_CANDIDATES):
-            for hit in await self._load_hits(ranked[start : start + max_hits + _EXTRA_CANDIDATES]):
+        for start in range(0, len(candidates), _CANDIDATES_AT_A_TIME):
+            batch = candidates[start : start + _CANDIDATES_AT_A_TIME]
+            for hit in await self._load_hits(batch, phrases):
                 acceptable = (
                     hit.trust is not SourceTrust.NONE and hit.score >= self.thresholds.min_score
                 )
@@ -153,20 +163,33 @@ class Search:
                     return tuple(hits)
         return tuple(hits)
 
-    async def _load_hits(self, ranked: list[RankedDocument]) -> list[Hit]:
-        passages = await self.index.load_passages([each.passage_key for each in ranked])
-        existing = [each for each in ranked if each.passage_key in passages]
-        hits = [self._build_hit(passages[each.passage_key], each.score) for each in existing]
-        return sorted(hits, key=lambda hit: -hit.score)
+    async def _load_hits(self, candidates: list[Candidate], phrases: tuple[str, ...]) -> list[Hit]:
+        """Return the candidates as hits, the best first; conversations follow documents."""
+        passages = await self.index.load_passages([each.passage_key for each in candidates])
+        ranked = [
+            self._build_hit(passages[each.passage_key], each, phrases)
+            for each in candidates
+            if each.passage_key in passages
+        ]
+        ranked.sort(key=lambda pair: (pair[1].document.source is Source.CONVERSATIONS, -pair[0]))
+        return [hit for _, hit in ranked]
 
-    def _build_hit(self, passage: Passage, score: float) -> Hit:
+    def _build_hit(
+        self, passage: Passage, candidate: Candidate, phrases: tuple[str, ...]
+    ) -> tuple[float, Hit]:
+        """Return a hit, and the value by which it is ordered."""
+        title = () if passage.document.message is not None else (passage.document.title,)
+        searched = " ".join((*title, *passage.headings, passage.text))
+        coverage = measure_coverage(searched, phrases)
         trust = resolve_trust(passage.document.url, self.thresholds.trust_patterns)
-        score = round(min(1.0, score * TRUST_FACTORS[trust]), 4)
-        return Hit(document=passage.document, passage=passage, score=score, trust=trust)
+        factor = TRUST_FACTORS[trust]
+        score = round(min(1.0, score_relevance(candidate, coverage) * factor), 4)
+        hit = Hit(document=passage.document, passage=passage, score=score, trust=trust)
+        return candidate.rank(coverage) * factor, hit
 
-    def _explain_no_hits(self, query: SearchQuery, ranked: list[RankedDocument]) -> str:
-        if ranked:
-            return "What was found is below knowledge.threshold or not trusted (knowledge.trust)."
+    def _explain_no_hits(self, query: SearchQuery, candidates: list[Candidate]) -> str:
+        if candidates:
+            return "Nothing relevant was found. Try other words, or lower knowledge.threshold."
         scope = query.scope
         has_filters = scope.path or scope.kinds or scope.after or scope.before
         if has_filters:

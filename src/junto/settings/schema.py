@@ -203,7 +203,10 @@ class KnowledgeSettings(Section):
         32 * 1024 * 1024, ge=1, description="the largest file or page that is read, in bytes"
     )
     threshold: float = Field(
-        0, ge=0, le=1, description="the least score of a result, of 1 for the first by all measures"
+        0.5,
+        ge=0,
+        le=1,
+        description="minimum relevance of a search result; off-topic ones are below 0.5",
     )
     similarity: float = Field(
         0.2, ge=-1, le=1, description="the least likeness of a result without the words"

@@ -18,6 +18,7 @@ _ACCENT_PATTERN = re.compile("[\u0300-\u036f]+")
 _MAX_TOKENS, _MAX_PHRASE_TOKENS = 32, 16
 _MAX_SNIPPET_MATCHES = 200
 _MIN_STEM_CHARS = 3
+_SUFFIXES = "ies|es|s|ed|ing|ly|y"
 _STOP_WORDS_TEXT = """
 a an and are as at be but by can did do does for from had has have how i if in is it its me my no
 not of on or our so that the their them then there these they this to was we were what when where
@@ -58,6 +59,19 @@ def _iter_tokens(query: str) -> Iterator[str]:
         yield " ".join(split_dense_scripts(match[0]).split()[:_MAX_PHRASE_TOKENS])
 
 
+def measure_coverage(text: str, phrases: tuple[str, ...]) -> float:
+    """Return the share of the phrases that occur in `text`, in any inflected form."""
+    if not phrases:
+        return 0.0
+    words = normalize_words(text)
+    dense = [phrase for phrase in phrases if _DENSE_CHAR_PATTERN.search(phrase)]
+    stems = {_stem(phrase) for phrase in phrases if phrase not in dense}
+    found = {match[1] for match in _compile_words_pattern(frozenset(stems)).finditer(words)}
+    joined = words.replace(" ", "") if dense else ""
+    dense_found = sum(phrase.replace(" ", "") in joined for phrase in dense)
+    return (len(found) + dense_found) / (len(stems) + len(dense))
+
+
 def extract_snippet(text: str, phrases: tuple[str, ...], max_chars: int = 240) -> str:
     """Return the part of `text` that contains the most of the searched phrases."""
     densest = _find_densest(text, phrases, max_chars // 2)
@@ -82,6 +96,14 @@ def _find_densest(text: str, phrases: tuple[str, ...], window: int) -> int:
 
 
 @lru_cache(maxsize=16)
+def _compile_words_pattern(stems: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern for whole words with one of these stems."""
+    longest_first = sorted(stems, key=len, reverse=True)
+    alternatives = "|".join(map(re.escape, longest_first)) or r"(?!)"
+    return re.compile(rf"\b({alternatives})(?:{_SUFFIXES})?\b")
+
+
+@lru_cache(maxsize=16)
 def _compile_stems_pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for inflected forms of the phrases, as the index matches stems, too."""
     stems = sorted({_stem(phrase.replace(" ", "")) for phrase in phrases}, key=len, reverse=True)
@@ -89,5 +111,5 @@ def _compile_stems_pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _stem(word: str) -> str:
-    stem = re.sub(r"(?:ies|es|s|ed|ing|ly|y)$", "", word)
+    stem = re.sub(rf"(?:{_SUFFIXES})$", "", word)
     return stem if len(stem) >= _MIN_STEM_CHARS else word
