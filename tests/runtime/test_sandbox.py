@@ -311,3 +311,49 @@ print("done")
 
     assert (completed.stdout, completed.stderr) == ("done\n", "")
     assert (public_folder / "made").is_dir()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("hide_rest", [False, True])
+async def test_a_command_does_not_run_if_one_of_its_mounts_fails(
+    folder: Path, *, hide_rest: bool
+) -> None:
+    """Here the scratch directory, whose size the mount would limit, does not exist."""
+    spec = build_spec(
+        folder, "open('ran', 'w').close()", hide_rest=hide_rest,
+        max_scratch_bytes=2**20, scratch=str(folder / "gone"),
+    )  # fmt: skip
+    try:
+        async with run_supervised(spec) as process, asyncio.timeout(30):
+            _, stderr = await process.communicate()
+    finally:
+        os.close(spec.directory)
+
+    assert b"could not be mounted" in stderr
+    assert not (folder / "ran").exists()
+
+
+@pytest.fixture
+def proc_in_run() -> Iterator[Path]:
+    """A folder in /run, where programs of the system mount things, with a procfs beneath it."""
+    path = Path(tempfile.mkdtemp(dir="/run"))
+    (path / "proc").mkdir()
+    if subprocess.run(["mount", "-t", "proc", "none", path / "proc"], check=False).returncode:
+        path.joinpath("proc").rmdir()
+        path.rmdir()
+        pytest.skip("mounting needs root")
+    yield path
+    subprocess.run(["umount", path / "proc"], check=True)
+    shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("hide_rest", [False, True])
+async def test_a_procfs_beneath_run_shows_nothing(proc_in_run: Path, *, hide_rest: bool) -> None:
+    script = "import os; print(os.listdir('proc'))"
+    paths = [*SYSTEM_PATHS, str(proc_in_run)]
+
+    output = await run(
+        proc_in_run, script, readable=paths, writable=["/dev/null"], hide_rest=hide_rest
+    )
+
+    assert output == "[]\n"

@@ -1,14 +1,22 @@
 """Clients that open many connections, or send requests without finishing them."""
 
+import asyncio
 import contextlib
 import resource
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
 
-from junto.transport.http_connections import BodyMemory, raise_descriptor_limit
+from junto.transport.http_connections import (
+    BodyMemory,
+    Connections,
+    build_protocol_class,
+    raise_descriptor_limit,
+)
 from tests.clients import (
     TIMEOUT_SECONDS,
     HttpClient,
@@ -16,6 +24,7 @@ from tests.clients import (
     http_server,
     junto_command,
 )
+from tests.event_loop import poll_until
 from tests.processes import wait_until
 
 HALF_A_HEADER = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Ty"
@@ -119,3 +128,83 @@ def test_the_limit_of_descriptors_is_raised() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(before[1], 65_536)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+class EndlessApp:
+    """An ASGI application whose answers never end; it notes which connections were closed."""
+
+    def __init__(self) -> None:
+        self.started = self.closed = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.started += 1
+        await receive()
+        if scope["path"] == "/short":
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        disconnected = asyncio.create_task(receive())
+        while not disconnected.done():
+            chunk = {"type": "http.response.body", "body": b"x" * MIB, "more_body": True}
+            await send(chunk)
+        self.closed += 1
+
+
+@contextlib.asynccontextmanager
+async def serve_endless_answers(
+    max_connections: int, blocked_seconds: float
+) -> AsyncIterator[tuple[EndlessApp, int]]:
+    app = EndlessApp()
+    protocol = build_protocol_class(Connections(max_connections), 0.05, blocked_seconds)
+    config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, access_log=False)
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        await server.startup(sockets=[listener])
+        server.force_exit = True
+        try:
+            yield app, listener.getsockname()[1]
+        finally:
+            for connection in list(server.server_state.connections):
+                connection.transport.abort()
+            await server.shutdown(sockets=[listener])
+
+
+async def request_without_reading(port: int, stack: contextlib.ExitStack) -> None:
+    client = stack.enter_context(socket.socket())
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)  # noqa: FBT003 - the name of the standard library
+    await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
+    client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+
+async def test_an_answer_that_its_client_never_reads_is_given_up() -> None:
+    with contextlib.ExitStack() as stack:
+        async with serve_endless_answers(10, blocked_seconds=0.1) as (app, port):
+            await request_without_reading(port, stack)
+
+            await poll_until(lambda: app.closed == 1)
+
+
+async def test_clients_that_never_read_their_answers_make_room_for_others() -> None:
+    with contextlib.ExitStack() as stack:
+        async with serve_endless_answers(3, blocked_seconds=1000) as (app, port):
+            for number in range(3):
+                await request_without_reading(port, stack)
+                await poll_until(lambda expected=number + 1: app.started == expected)  # type: ignore[misc]
+
+            async def ask() -> bytes:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(b"GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                line = await reader.readline()
+                writer.close()
+                return line
+
+            for _ in range(200):  # until all three are blocked
+                answer = await ask()
+                if b"204" in answer:
+                    break
+
+    assert answer == b"HTTP/1.1 204 No Content\r\n"

@@ -87,6 +87,7 @@ class ConnectionGuard(H11Protocol):
     # Set by `build_protocol_class`.
     connections_of_server: Connections
     header_seconds: float
+    max_blocked_seconds: float
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -123,7 +124,10 @@ class ConnectionGuard(H11Protocol):
 
     def _check_progress(self) -> None:
         blocked_since = self._blocked_since
-        if blocked_since is not None and self.loop.time() - blocked_since > _MAX_BLOCKED_SECONDS:
+        if (
+            blocked_since is not None
+            and self.loop.time() - blocked_since > self.max_blocked_seconds
+        ):
             self.transport.abort()
             return
         cycle: Any = self.cycle
@@ -136,12 +140,17 @@ class ConnectionGuard(H11Protocol):
             self._timer = self.loop.call_later(self.header_seconds, self._check_progress)
 
 
-def build_protocol_class(connections: Connections, timeout_seconds: float) -> type[H11Protocol]:
+def build_protocol_class(
+    connections: Connections,
+    timeout_seconds: float,
+    blocked_seconds: float = _MAX_BLOCKED_SECONDS,
+) -> type[H11Protocol]:
     """Return the protocol class for the connections of one server."""
 
     class ServerConnection(ConnectionGuard):
         connections_of_server = connections
         header_seconds = min(timeout_seconds, _MAX_HEADER_SECONDS)
+        max_blocked_seconds = blocked_seconds
 
     return ServerConnection
 

@@ -37,6 +37,7 @@ from junto.providers.http.client import (
     HttpClient,
     SseReader,
     Timeouts,
+    parse_retry_after,
 )
 from junto.providers.http.provider import HttpProvider
 from junto.providers.provider import ask
@@ -370,3 +371,47 @@ async def test_five_hundred_concurrent_answers_stay_separate() -> None:
         answers = await asyncio.gather(*(ask(adapter, QUESTION) for _ in range(500)))
 
     assert len({answer.message.text for answer in answers}) == 500
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["nan", "inf", "-inf", "1e999", "", "soon", "Mon, 99 Foo 2026 00:00:00 GMT",
+     "Fri, 31 Dec 9999 23:59:59 -2359", "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+     "\x00", "9" * 5000],
+)  # fmt: skip
+@pytest.mark.parametrize("header", ["retry-after", "retry-after-ms"])
+def test_a_delay_that_makes_no_sense_is_ignored(header: str, value: str) -> None:
+    delay = parse_retry_after({header: value})
+
+    assert delay is None or 0 <= delay < float("inf")
+
+
+@both_dialects
+@pytest.mark.parametrize("value", ["nan", "inf", "1e999"])
+async def test_an_error_with_a_bad_delay_is_still_that_error(dialect: str, value: str) -> None:
+    async with open_provider(dialect) as (upstream, adapter):
+        upstream.enqueue(ScriptedReply(status=429, body={}, headers={"retry-after": value}))
+
+        with pytest.raises(RateLimitedError) as refused:
+            await ask(adapter, QUESTION)
+
+    assert refused.value.retry_after is None
+
+
+@pytest.mark.parametrize("value", [5, 1.5, True, ["x"], {"a": "b"}])
+@pytest.mark.parametrize("name", ["content", "reasoning_content", "refusal"])
+async def test_an_answer_that_is_not_text_is_an_error_of_the_model(name: str, value: Any) -> None:
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply([{"choices": [{"index": 0, "delta": {name: value}}]}]))
+
+        with pytest.raises(ModelError, match="makes no sense"):
+            await ask(adapter, QUESTION)
+
+
+async def test_an_answer_with_very_many_tool_calls_is_an_error_of_the_model() -> None:
+    calls = [{"index": i, "id": f"c{i}", "function": {"name": "now"}} for i in range(300)]
+    async with open_provider("openai") as (upstream, adapter):
+        upstream.enqueue(ScriptedReply([{"choices": [{"delta": {"tool_calls": calls}}]}]))
+
+        with pytest.raises(ModelError, match="makes no sense"):
+            await ask(adapter, QUESTION)

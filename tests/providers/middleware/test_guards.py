@@ -1,7 +1,7 @@
 """The optional guards: moderation, redaction, injection screening and session rate limits."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,21 @@ async def moderation_server(verdict: Any) -> AsyncIterator[tuple[str, list[Any]]
             return web.Response(status=verdict)
         return web.json_response(verdict)
 
+    async with serve_app(moderate) as url:
+        yield url, requests
+
+
+@asynccontextmanager
+async def serve_app(
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+) -> AsyncIterator[str]:
     app = web.Application()
-    app.router.add_post("/v1/moderations", moderate)
+    app.router.add_post("/v1/moderations", handler)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1/moderations", requests
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1/moderations"
     finally:
         await runner.cleanup()
 
@@ -80,6 +88,28 @@ async def test_without_a_clear_verdict_nothing_is_sent(
         await ask(Moderated(inner, ModerationEndpoint("http://127.0.0.1:9/")), HELLO)
 
     assert inner.asked == []
+
+
+async def test_a_moderation_endpoint_that_answers_without_end_is_given_up() -> None:
+    inner = ScriptedProvider([OK])
+    sent = 0
+
+    async def flood(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while sent < 64 * 1024**2:
+            await response.write(b" " * 65536)
+            sent += 65536
+        await response.write(json.dumps(CLEAR).encode())
+        return response
+
+    async with serve_app(flood) as url:
+        with pytest.raises(NetworkError, match="was not sent"):
+            await ask(Moderated(inner, ModerationEndpoint(url)), HELLO)
+
+    assert inner.asked == []
+    assert sent < 32 * 1024**2
 
 
 @pytest.mark.feature("F172")
