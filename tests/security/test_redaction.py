@@ -1,9 +1,11 @@
 import base64
+import hashlib
 import html
 import json
 import re
 import shlex
 import string
+import time
 import xml.sax.saxutils
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from junto.security.redaction import REDACTED, Redactor, is_secret_name
+from junto.security.secret_spellings import list_spellings
 
 SECRET_NAMES = [
     "ANTHROPIC_API_KEY", "api_key", "apiKey", "GITHUB_TOKEN", "githubToken", "PGPASSWORD",
@@ -271,3 +274,29 @@ def test_short_known_values_are_not_redacted_inside_words() -> None:
 def test_the_working_directory_is_not_a_password() -> None:
     assert Redactor().redact_text("PWD=/home/x/work") == "PWD=/home/x/work"
     assert Redactor().redact_text("pwd=hunter22") == "pwd=[redacted]"
+
+
+@given(st.lists(st.text("ab\\.*", min_size=6, max_size=9), max_size=8), st.text("ab\\.*x"))
+def test_many_secrets_are_found_as_if_each_were_searched_for(secrets: list[str], text: str) -> None:
+    text = "x".join([text, *secrets, text])
+    spellings = {each for secret in secrets for each in list_spellings(secret)}
+    longest_first = sorted(spellings, key=len, reverse=True)
+    expected = re.sub("|".join(map(re.escape, longest_first)) or "(?!)", REDACTED, text)
+
+    assert Redactor(secrets).redact_text(text) == Redactor().redact_text(expected)
+
+
+def test_a_hundred_secrets_take_little_longer_than_one() -> None:
+    text = "".join(f"line {number * 7919:x} of some log, with words\n" for number in range(5000))
+
+    def measure(count: int) -> float:
+        hashes = (hashlib.sha256(bytes([number])).digest() for number in range(count))
+        redactor = Redactor(base64.urlsafe_b64encode(each).decode() for each in hashes)
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            redactor.redact_text(text)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert measure(100) < 40 * measure(1)

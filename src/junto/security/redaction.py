@@ -3,9 +3,12 @@
 Secrets are recognised by the name of a field and by the format of its value.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from junto.security.secret_spellings import list_spellings
@@ -124,8 +127,7 @@ class Redactor:
             if len(secret) >= _MIN_SECRET_CHARS
             for spelling in list_spellings(secret)
         }
-        longest_first = sorted(spellings, key=len, reverse=True)
-        self._known_pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._known_pattern = re.compile(_build_pattern(sorted(spellings)) or r"(?!)")
 
     def redact_text(self, text: str) -> str:
         """Return `text` with secrets replaced."""
@@ -163,6 +165,23 @@ class Redactor:
         if isinstance(value, list | tuple | set | frozenset):
             return [self._redact_field("", item) for item in value]
         return self.redact_text(value if isinstance(value, str) else repr(value))
+
+
+def _build_pattern(texts: Sequence[str]) -> str:
+    """Return a pattern for the longest of these sorted texts, which share their beginnings.
+
+    At each character of a text only one branch can match, so that many secrets take about as long
+    as one: a plain alternation would be tried one by one.
+    """
+    branches: list[str] = []
+    for first, group in groupby((text for text in texts if text), key=itemgetter(0)):
+        members = list(group)
+        prefix = os.path.commonprefix([members[0], members[-1]])  # noqa: RUF071 - no paths
+        rest = [text[len(prefix) :] for text in members]
+        tail = _build_pattern(rest)
+        optional = "?" if not rest[0] and tail else ""
+        branches.append(re.escape(prefix or first) + (f"(?:{tail}){optional}" if tail else ""))
+    return "|".join(branches)
 
 
 def _keep_label(match: re.Match[str]) -> str:
