@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import random
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -401,6 +402,51 @@ async def test_links_inside_a_folder_are_not_followed_even_without_the_sandbox(
     ):
         with contextlib.suppress(SecurityError):
             assert "outside " not in (await run(runner, *words)).stdout.replace("-r outside", "")
+
+
+def write_repository_that_names_another(tmp_path: Path, way: str) -> Path:
+    """Return a folder whose repository leads to one outside of it."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root, outside):
+        folder.mkdir()
+        subprocess.run(["git", "init", "-q", folder], check=True)
+    (outside / "private").write_text("hidden text")
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "-C", outside, "add", "."], check=True)
+    subprocess.run(["git", "-C", outside, *identity, "commit", "-qm", "private"], check=True)
+    head = subprocess.run(
+        ["git", "-C", outside, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    if way == "work tree":
+        subprocess.run(["git", "-C", root, "config", "core.worktree", outside], check=True)
+    elif way == "gitdir file":
+        shutil.rmtree(root / ".git")
+        (root / ".git").write_text(f"gitdir: {outside}/.git\n")
+    else:
+        alternates = root / ".git" / "objects" / "info" / "alternates"
+        alternates.write_text(f"{outside}/.git/objects\n")
+        (root / ".git" / "refs" / "heads" / "main").write_text(f"{head}\n")
+        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    return root
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can confine a command")
+@pytest.mark.parametrize("sandboxed", [True, False])
+@pytest.mark.parametrize("way", ["work tree", "gitdir file", "objects"])
+async def test_git_shows_no_file_outside_the_roots_that_a_repository_names(
+    tmp_path: Path, way: str, *, sandboxed: bool
+) -> None:
+    root = write_repository_that_names_another(tmp_path, way)
+    runner = build_runner(root, sandboxed=sandboxed)
+
+    outputs = [
+        await runner.run("git", words, None, None)
+        for words in (["status", "--short"], ["ls-files", "-o"], ["log", "-p"], ["show"])
+    ]
+
+    shown = "".join(output.stdout for output in outputs)
+    assert "private" not in shown
+    assert "hidden" not in shown
 
 
 async def test_a_bare_repository_made_of_plain_files_is_refused(repository: Path) -> None:

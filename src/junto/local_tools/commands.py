@@ -126,7 +126,9 @@ class CommandRunner:
             max_memory_bytes=self.limits.memory_bytes,
             max_scratch_bytes=self.limits.scratch_bytes,
             spawn_filter_required=command.rule.runs_configured_programs,
-            confined=self.sandboxed,
+            # A repository can name any file: by its work tree, its objects, its alternates. What
+            # git may read is therefore always up to the kernel.
+            confined=self.sandboxed or command.rule.runs_configured_programs,
             network=command.rule.network,
             readable=[*_SYSTEM_PATHS, *_find_program_paths(program), *roots],
             writable=[*_WRITABLE_DEVICES, scratch_dir, *(roots if command.rule.writes else ())],
