@@ -1,7 +1,7 @@
 """The result of a run as callers see it, and the errors of failed runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from junto.agent.run_state import RunState, parse_count
@@ -50,6 +50,7 @@ class RunResult:
     summary: str
     success: bool
     denied: tuple[str, ...] = ()
+    usage_by_model: Mapping[str, Usage] = field(default_factory=dict)
 
     def to_dict(self, error: str | None = None) -> dict[str, Any]:
         """Return the JSON object that callers get."""
@@ -101,6 +102,7 @@ def build_result(state: RunState, session_id: str, duration_seconds: float) -> R
         summary=str(result.get("result") or ""),
         success=bool(result) and not result.get("is_error"),
         denied=tuple(state.denied),
+        usage_by_model=state.usage_by_model,
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from junto.domain.completions import Usage, clamp_token_count
+
 ClaudeMessage = dict[str, Any]
 
 # Longer texts, mostly images and listings, are truncated.
@@ -29,6 +31,8 @@ class RunState:
     # Its usage includes that of all earlier results.
     last_result: ClaudeMessage | None = field(default=None, init=False)
     denied: list[str] = field(default_factory=list, init=False)
+    # Model and usage of each answer, by its id: the CLI repeats both with every block.
+    _answers: dict[str, tuple[str, Usage]] = field(default_factory=dict, init=False)
     _recent_messages: deque[ClaudeMessage] = field(init=False)
     _is_idle: bool = field(default=False, init=False)
     # Messages sent to the CLI that it has not replayed yet.
@@ -46,6 +50,14 @@ class RunState:
     def messages(self) -> tuple[ClaudeMessage, ...]:
         """The latest messages, at most `max_messages`."""
         return tuple(self._recent_messages)
+
+    @property
+    def usage_by_model(self) -> dict[str, Usage]:
+        """The usage of the answers so far, which is known before the CLI reports its result."""
+        totals: dict[str, Usage] = {}
+        for model, usage in self._answers.values():
+            totals[model] = totals.get(model, Usage()) + usage
+        return totals
 
     def expect_message(self, uuid: str) -> None:
         """Register a message that is being sent to the CLI."""
@@ -65,12 +77,37 @@ class RunState:
             return None
         redacted: ClaudeMessage = redact_and_truncate(message, self.redact)
         self.message_count += 1
+        if kind == "assistant":
+            self._count_answer(message.get("message"))
         if kind == "result":
             self.last_result, self.result_count = redacted, self.result_count + 1
             self.turn_count += parse_count(message.get("num_turns"))
         if self.include_system or kind != "system":
             self._recent_messages.append(redacted)
         return redacted
+
+    def _count_answer(self, answer: Any) -> None:
+        match answer:
+            case {"id": str(id_), "model": str(model), "usage": dict(usage)}:
+                self._answers[id_] = (model, _parse_usage(usage))
+
+
+def _parse_usage(usage: Mapping[str, Any]) -> Usage:
+    plain, read, write, output = (
+        clamp_token_count(usage.get(name))
+        for name in (
+            "input_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+            "output_tokens",
+        )
+    )
+    return Usage(
+        input_tokens=plain + read + write,
+        output_tokens=output,
+        cache_read_tokens=read,
+        cache_write_tokens=write,
+    )
 
 
 def redact_and_truncate(

@@ -18,6 +18,7 @@ from junto.agent.options import RunOptions
 from junto.agent.permissions import PermissionPrompt
 from junto.agent.results import RunResult, build_result, build_result_error
 from junto.agent.run import AgentRequest, EndReason, Run, RunListener, StopRequest
+from junto.agent.run_budget import RunBudget
 from junto.agent.run_queue import RunQueue
 from junto.agent.run_state import RunState
 from junto.domain.errors import (
@@ -38,6 +39,7 @@ from junto.telemetry.metrics import Metrics
 from junto.telemetry.usage_recorder import UsageRecorder
 
 _audit = Log.get("audit")
+_log = Log.get("agent")
 
 # Provider and model under which the usage of runs is recorded.
 _USAGE_MODEL = ("anthropic", "claude-code")
@@ -53,6 +55,8 @@ class AgentService:
     queue: RunQueue
     metrics: Metrics
     usage_recorder: UsageRecorder = field(default_factory=UsageRecorder)
+    # None allows every run.
+    budget: RunBudget | None = None
     # A session lease expires this long after its server last renewed it.
     lease_seconds: float = 15.0
 
@@ -63,6 +67,7 @@ class AgentService:
 
         Raises:
             NotFoundError: the session or the working directory does not exist.
+            BudgetExceededError: the budget does not cover what the run may cost.
             JuntoError: the run failed or timed out; `details` holds the partial result.
         """
         stop_request = StopRequest()
@@ -142,7 +147,7 @@ class AgentService:
         timer = loop.call_later(
             spec.options.timeout_seconds, stop_request.trigger, EndReason.TIMED_OUT
         )
-        task = spawn(self._run_with_metrics(request, spec, listener, stop_request))
+        task = spawn(self._run_on_budget(request, spec, listener, stop_request))
         task.add_done_callback(lambda _: timer.cancel())
         try:
             result, error = await asyncio.shield(task)
@@ -156,6 +161,23 @@ class AgentService:
             error.details = result.to_dict(error.message)
             raise error
         return result
+
+    async def _run_on_budget(
+        self, request: AgentRequest, spec: RunSpec, listener: RunListener, stop_request: StopRequest
+    ) -> tuple[RunResult, JuntoError | None]:
+        """Reserve what the run may cost, and settle what it did; one that did not start is free."""
+        if self.budget is None:
+            return await self._run_with_metrics(request, spec, listener, stop_request)
+        reserved = await self.budget.reserve(spec.options.max_budget_usd)
+        spec = replace(spec, options=reserved.limit_options(spec.options))
+        try:
+            outcome = await self._run_with_metrics(request, spec, listener, stop_request)
+        except BaseException:
+            await self.budget.settle(reserved, 0, {})
+            raise
+        result, _ = outcome
+        await self.budget.settle(reserved, result.cost_usd, result.usage_by_model)
+        return outcome
 
     async def _run_with_metrics(
         self, request: AgentRequest, spec: RunSpec, listener: RunListener, stop_request: StopRequest
@@ -215,8 +237,14 @@ class AgentService:
         result = build_result(state, session.id, time.monotonic() - started)
         listener.on_usage(result.usage)
         if result.cost_usd is not None:
-            await self.store.set_cost(session.id, session.cost + result.cost_usd, time.time())
+            await self._save_cost(session, result.cost_usd)
         return result, error
+
+    async def _save_cost(self, session: Session, cost_usd: float) -> None:
+        try:
+            await self.store.set_cost(session.id, session.cost + cost_usd, time.time())
+        except JuntoError as error:  # the run has ended, and its result is worth more
+            _log.warning("cost of session not saved", session=session.id, reason=error.message)
 
     async def _save_session(self, spec: RunSpec) -> None:
         await self.store.save(spec.session)

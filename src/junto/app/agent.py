@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from junto.domain.errors import ConfigurationError, InvalidInputError
+from junto.domain.limits import Budget
+from junto.domain.models import Price
 from junto.domain.sessions import SessionStore
+from junto.providers.catalog.prices import find_public_info
 from junto.security.paths import Roots
 from junto.security.redaction import Redactor
 from junto.settings.enums import PermissionMode
@@ -36,6 +39,7 @@ class AgentDependencies:
     redactor: Redactor
     metrics: Metrics
     usage_recorder: UsageRecorder
+    budget: Budget
     # Returns the Junto tools that a run may call.
     build_exposed_tools: Callable[[], Registry]
 
@@ -53,6 +57,7 @@ def build_agent(settings: Settings, dependencies: AgentDependencies) -> AgentSer
     if program is None:
         return None
     from junto.agent.launcher import Launcher
+    from junto.agent.run_budget import RunBudget
     from junto.agent.run_queue import RunQueue
     from junto.agent.service import AgentService
 
@@ -78,8 +83,13 @@ def build_agent(settings: Settings, dependencies: AgentDependencies) -> AgentSer
         queue=RunQueue(chosen.concurrent, chosen.waiting),
         metrics=dependencies.metrics,
         usage_recorder=dependencies.usage_recorder,
+        budget=RunBudget(dependencies.budget, _find_price),
     )
     return AgentServices(agent, _build_policy(settings))
+
+
+def _find_price(model: str) -> Price | None:
+    return find_public_info(model, "anthropic", None).price
 
 
 def _scratch_base_dir(state_dir: Path, user: str | None) -> Path:

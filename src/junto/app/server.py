@@ -5,8 +5,10 @@ import os
 from junto.app.agent import AgentDependencies, build_agent
 from junto.app.application import Application
 from junto.app.roots import build_roots
+from junto.app.usage import build_accounts
 from junto.conversation.queries import ConversationReader
 from junto.conversation.tool_loop import Toolbox
+from junto.domain.limits import Budget
 from junto.local_tools.attachments import Attachments
 from junto.local_tools.files import LocalFiles
 from junto.security.paths import Roots
@@ -177,6 +179,7 @@ class _ServerBuilder:
             redactor=self.call_services.redactor,
             metrics=self.call_services.metrics,
             usage_recorder=self.call_services.usage_recorder,
+            budget=Budget(self.app.usage.ledger, build_accounts(self.settings)),
             build_exposed_tools=self._build_exposed_tools,
         )
         return build_agent(self.settings, dependencies)

@@ -1,10 +1,13 @@
 """Rate limits and budgets, and the protocols that enforce them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Protocol
+
+from junto.domain.errors import BudgetExceededError
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,60 @@ class Ledger(Protocol):
     async def read_spent(self, account: BudgetAccount) -> Decimal:
         """Return the amount spent or reserved in the current window."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The accounts that pay for whatever costs money; without accounts, everything is allowed."""
+
+    ledger: Ledger
+    accounts: Sequence[BudgetAccount]
+
+    async def reserve(
+        self, amount: Decimal, purpose: str, advice: str
+    ) -> tuple[BudgetReservation, ...]:
+        """Reserve `amount` in every account.
+
+        Raises:
+            BudgetExceededError: an account has less left; nothing is reserved.
+        """
+        reservations: list[BudgetReservation] = []
+        try:
+            for account in self.accounts:
+                outcome = await self.ledger.reserve(account, amount)
+                reservations.append(
+                    _require_reservation(
+                        outcome, account, f"{purpose} may cost {amount:.4f} USD", advice
+                    )
+                )
+        except BaseException:
+            await self.settle(reservations, Decimal(0))
+            raise
+        return tuple(reservations)
+
+    async def settle(self, reservations: Sequence[BudgetReservation], amount: Decimal) -> None:
+        """Replace the reserved amounts by the actual cost."""
+        for reservation in reservations:
+            await self.ledger.settle(reservation, amount)
+
+    async def read_left(self) -> Decimal | None:
+        """Return the least amount that is left in an account, or None without accounts."""
+        left = [
+            max(Decimal(0), account.limit - await self.ledger.read_spent(account))
+            for account in self.accounts
+        ]
+        return min(left, default=None)
+
+
+def _require_reservation(
+    outcome: BudgetReservation | Decimal, account: BudgetAccount, reason: str, advice: str
+) -> BudgetReservation:
+    if isinstance(outcome, BudgetReservation):
+        return outcome
+    raise BudgetExceededError(
+        f"{reason}, and {account.key} has {outcome:.4f} of {account.limit} USD left "
+        f"({account.period}). {advice}"
+    )
 
 
 class BudgetAccountStore(Protocol):

@@ -3,13 +3,12 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from decimal import Decimal
 
 from typing_extensions import override
 
 from junto.domain.completions import Event, Question, Usage
 from junto.domain.errors import BudgetExceededError, JuntoError
-from junto.domain.limits import BudgetAccount, BudgetReservation, Ledger
+from junto.domain.limits import Budget, BudgetAccount, Ledger
 from junto.domain.models import Price
 from junto.domain.token_estimates import estimate_question_tokens
 from junto.providers.middleware.metrics import UsageMeter
@@ -42,8 +41,11 @@ class Budgeted(Provider):
         price = self._require_price()
         max_total_tokens = estimate_question_tokens(question)
         input_tokens = max_total_tokens - question.max_tokens
-        reservations = await self._reserve(
-            price.cost(Usage(input_tokens=input_tokens, output_tokens=question.max_tokens))
+        budget = Budget(self.ledger, self.accounts)
+        reservations = await budget.reserve(
+            price.cost(Usage(input_tokens=input_tokens, output_tokens=question.max_tokens)),
+            "The answer",
+            "Ask for a shorter answer, or another model.",
         )
         meter = UsageMeter(question)
         try:
@@ -53,7 +55,7 @@ class Budgeted(Provider):
                     yield event
         finally:
             try:
-                await self._settle(reservations, price.cost(meter.usage))
+                await budget.settle(reservations, price.cost(meter.usage))
             except JuntoError as error:  # the answer is complete; the reservation stays
                 _log.warning("budget not settled", model=self.model_id, reason=error.message)
 
@@ -64,29 +66,3 @@ class Budgeted(Provider):
                 "Set its price, or ask a model whose price is known."
             )
         return self.price
-
-    async def _reserve(self, amount: Decimal) -> list[BudgetReservation]:
-        reservations: list[BudgetReservation] = []
-        try:
-            for account in self.accounts:
-                outcome = await self.ledger.reserve(account, amount)
-                reservations.append(_require_reservation(account, amount, outcome))
-        except BaseException:
-            await self._settle(reservations, Decimal(0))
-            raise
-        return reservations
-
-    async def _settle(self, reserved: Sequence[BudgetReservation], amount: Decimal) -> None:
-        for each in reserved:
-            await self.ledger.settle(each, amount)
-
-
-def _require_reservation(
-    account: BudgetAccount, amount: Decimal, outcome: BudgetReservation | Decimal
-) -> BudgetReservation:
-    if isinstance(outcome, BudgetReservation):
-        return outcome
-    raise BudgetExceededError(
-        f"The answer may cost {amount:.4f} USD, and {account.key} has {outcome:.4f} of "
-        f"{account.limit} USD left ({account.period}). Ask for a shorter answer, or another model."
-    )
