@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -21,6 +21,14 @@ _INTERRUPT_TIMEOUT_SECONDS = 2.0
 _MAX_EMPTY_READS = 100
 
 ContentBlocks = list[dict[str, Any]]
+
+
+PromptCheck = Callable[[Sequence[str]], Awaitable[tuple[str, ...]]]
+
+
+async def accept_prompt(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts as they are: the check of prompts without guards."""
+    return tuple(texts)
 
 
 class Permission(StrEnum):
@@ -123,6 +131,8 @@ class Run:
     state: RunState
     listener: RunListener
     session: Session
+    # Returns the texts of a prompt as they may be sent, or raises a JuntoError.
+    check_prompt: PromptCheck = accept_prompt
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _has_ended: bool = field(default=False, init=False)
 
@@ -138,7 +148,7 @@ class Run:
         self._changed.set()
 
     def report_error(self, error: JuntoError) -> None:
-        """Send the error that ended the run to the listener."""
+        """Send an error to the listener: what ended the run, or why a message was not sent."""
         message = {"type": "error", "error": error.message, "code": error.code}
         redacted = self.state.receive(message)
         if redacted is not None:
@@ -203,9 +213,18 @@ class Run:
                     await self._changed.wait()
 
     def _forward_text(self, client: SdkClient, text: str) -> None:
-        spawn(
-            self._send_content(client, [{"type": "text", "text": text}], self._register_message())
-        )
+        spawn(self._check_and_send(client, text, self._register_message()))
+
+    async def _check_and_send(self, client: SdkClient, text: str, message_id: str) -> None:
+        """Send a further message, or report why the guards refuse it; the run goes on."""
+        try:
+            [checked] = await self.check_prompt([text])
+        except JuntoError as error:
+            self.report_error(error)
+            self.state.forget_message(message_id)
+            self._changed.set()
+            return
+        await self._send_content(client, [{"type": "text", "text": checked}], message_id)
 
     def _register_message(self) -> str:
         message_id = str(uuid.uuid4())

@@ -63,6 +63,10 @@ class RunState:
         """Register a message that is being sent to the CLI."""
         self._pending_uuids.add(uuid)
 
+    def forget_message(self, uuid: str) -> None:
+        """Remove a registered message that is not sent after all."""
+        self._pending_uuids.discard(uuid)
+
     def receive(self, message: ClaudeMessage) -> ClaudeMessage | None:
         """Update the state; return the redacted message, or None for an internal one."""
         kind, subtype = message.get("type"), message.get("subtype")

@@ -8,7 +8,7 @@ import contextlib
 import errno
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -17,7 +17,16 @@ from junto.agent.launcher import Launcher, RunSpec
 from junto.agent.options import RunOptions
 from junto.agent.permissions import PermissionPrompt
 from junto.agent.results import RunResult, build_result, build_result_error
-from junto.agent.run import AgentRequest, EndReason, Run, RunListener, StopRequest
+from junto.agent.run import (
+    AgentRequest,
+    ContentBlocks,
+    EndReason,
+    PromptCheck,
+    Run,
+    RunListener,
+    StopRequest,
+    accept_prompt,
+)
 from junto.agent.run_budget import RunBudget
 from junto.agent.run_queue import RunQueue
 from junto.agent.run_state import RunState
@@ -57,6 +66,8 @@ class AgentService:
     usage_recorder: UsageRecorder = field(default_factory=UsageRecorder)
     # None allows every run.
     budget: RunBudget | None = None
+    # Redacts and moderates every prompt before Claude Code gets it.
+    check_prompt: PromptCheck = accept_prompt
     # A session lease expires this long after its server last renewed it.
     lease_seconds: float = 15.0
 
@@ -67,9 +78,11 @@ class AgentService:
 
         Raises:
             NotFoundError: the session or the working directory does not exist.
+            PermissionDeniedError: a guard refuses the prompt.
             BudgetExceededError: the budget does not cover what the run may cost.
             JuntoError: the run failed or timed out; `details` holds the partial result.
         """
+        request, options = await self._check_prompts(request, options)
         stop_request = StopRequest()
         async with self._lease_session(request, stop_request):
             spec = await self._build_spec(request, options)
@@ -77,6 +90,18 @@ class AgentService:
                 lambda position: listener.on_status(_format_queue_position(position))
             ):
                 return await self._supervise(request, spec, listener, stop_request)
+
+    async def _check_prompts(
+        self, request: AgentRequest, options: RunOptions
+    ) -> tuple[AgentRequest, RunOptions]:
+        """Return the request and its system prompt as the guards let them pass."""
+        texts = [block["text"] for block in request.content if block["type"] == "text"]
+        system, *checked = await self.check_prompt([options.append_system_prompt or "", *texts])
+        content = _replace_texts(request.content, checked)
+        return (
+            replace(request, content=content),
+            replace(options, append_system_prompt=system or None),
+        )
 
     @contextlib.asynccontextmanager
     async def _lease_session(
@@ -214,7 +239,13 @@ class AgentService:
         state = RunState(
             options.max_messages, options.include_system_messages, self.launcher.redact
         )
-        run = Run(content=request.content, state=state, listener=listener, session=session)
+        run = Run(
+            content=request.content,
+            state=state,
+            listener=listener,
+            session=session,
+            check_prompt=self.check_prompt,
+        )
         permissions = PermissionPrompt(listener, state, session.cwd, self.launcher.redact)
         started = time.monotonic()
         listener.on_status("starting Claude Code")
@@ -250,6 +281,14 @@ class AgentService:
         await self.store.save(spec.session)
         if spec.resume_session_id not in (None, spec.session.id):
             await self.store.append(spec.session.id, _copy_transcript(spec), time.time())
+
+
+def _replace_texts(content: ContentBlocks, texts: Iterable[str]) -> ContentBlocks:
+    remaining = iter(texts)
+    return [
+        {**block, "text": next(remaining)} if block["type"] == "text" else block
+        for block in content
+    ]
 
 
 def _copy_transcript(spec: RunSpec) -> list[TranscriptLine]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from junto.app.models import build_prompt_guard
 from junto.domain.errors import ConfigurationError, InvalidInputError
 from junto.domain.limits import Budget
 from junto.domain.models import Price
@@ -83,6 +84,7 @@ def build_agent(settings: Settings, dependencies: AgentDependencies) -> AgentSer
         queue=RunQueue(chosen.concurrent, chosen.waiting),
         metrics=dependencies.metrics,
         usage_recorder=dependencies.usage_recorder,
+        check_prompt=build_prompt_guard(settings).check,
         budget=RunBudget(dependencies.budget, _find_price),
     )
     return AgentServices(agent, _build_policy(settings))

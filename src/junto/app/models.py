@@ -3,7 +3,7 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from junto.providers.factory import LocalModelOptions, ProviderOptions
     from junto.providers.http.client import Timeouts
     from junto.providers.middleware.cache import AnswerCache
+    from junto.providers.middleware.guards import PromptGuard
     from junto.providers.middleware.router import PipelineOptions
 
 
@@ -90,20 +91,29 @@ async def open_council(
         yield _wrap_with_guards(council, settings)
 
 
-def _wrap_with_guards(council: Provider, settings: Settings) -> Provider:
-    """Return the council behind the configured guards: redaction first, then moderation."""
-    from junto.providers.middleware.guards import Moderated, ModerationEndpoint, Redacted
+def build_prompt_guard(settings: Settings) -> "PromptGuard":
+    """Return the configured guards of prompts."""
+    from junto.providers.middleware.guards import ModerationEndpoint, PromptGuard
 
-    guards = settings.guards
+    guards, moderator = settings.guards, None
+    redact: Callable[[str], str] | None = None
     if guards.moderation_url:
         key = guards.moderation_key.get_secret_value() if guards.moderation_key else None
-        council = Moderated(
-            council, ModerationEndpoint(guards.moderation_url, key, guards.moderation_model)
-        )
+        moderator = ModerationEndpoint(guards.moderation_url, key, guards.moderation_model)
     if guards.redact_prompts:
         redactor = Redactor(iter_secrets(settings))
-        council = Redacted(council, lambda text: redact_pii(redactor.redact_text(text)))
-    return council
+        redact = lambda text: redact_pii(redactor.redact_text(text))  # noqa: E731 - optional
+    return PromptGuard(moderator, redact)
+
+
+def _wrap_with_guards(council: Provider, settings: Settings) -> Provider:
+    """Return the council behind the configured guards: redaction first, then moderation."""
+    from junto.providers.middleware.guards import Moderated, Redacted
+
+    guard = build_prompt_guard(settings)
+    if guard.moderator:
+        council = Moderated(council, guard.moderator)
+    return Redacted(council, guard.redact) if guard.redact else council
 
 
 async def _open_backends(settings: Settings, stack: AsyncExitStack) -> _LimitBackends:

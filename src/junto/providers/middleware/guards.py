@@ -1,7 +1,7 @@
 """Checks before a question is sent: moderation, redaction, and the model's capabilities."""
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -77,6 +77,41 @@ def _parse_violations(verdict: Any) -> tuple[str, ...]:
             raise ValueError("no verdict")
 
 
+async def require_clearance(moderator: Moderator, text: str) -> None:
+    """Check a text, of which a very long one only at its end.
+
+    Raises:
+        PermissionDeniedError: the text violates a rule.
+        NetworkError: the text could not be checked.
+    """
+    violations = await moderator.find_violations(text[-_MAX_MODERATED_CHARS:])
+    if violations:
+        raise PermissionDeniedError(
+            f"The question was not sent: moderation found {', '.join(violations)}. "
+            "Say it otherwise."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptGuard:
+    """The guards for prompts that reach a model by another way than a provider."""
+
+    moderator: Moderator | None = None
+    redact: Callable[[str], str] | None = None
+
+    async def check(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """Return the texts of a prompt as they may be sent: redacted, then cleared.
+
+        Raises:
+            PermissionDeniedError: the prompt violates a rule.
+            NetworkError: the prompt could not be checked.
+        """
+        redacted = tuple(self.redact(text) if self.redact else text for text in texts)
+        if self.moderator:
+            await require_clearance(self.moderator, "\n".join(redacted))
+        return redacted
+
+
 @dataclass(frozen=True, slots=True)
 class Moderated(Provider):
     """A provider that asks only what passes moderation; without a verdict, nothing is sent."""
@@ -87,14 +122,7 @@ class Moderated(Provider):
     @override
     async def stream(self, question: Question) -> AsyncGenerator[Event]:
         user_texts = [message.text for message in question.messages if message.role is Role.USER]
-        violations = await self.moderator.find_violations(
-            (user_texts[-1] if user_texts else "")[-_MAX_MODERATED_CHARS:]
-        )
-        if violations:
-            raise PermissionDeniedError(
-                f"The question was not sent: moderation found {', '.join(violations)}. "
-                "Say it otherwise."
-            )
+        await require_clearance(self.moderator, user_texts[-1] if user_texts else "")
         async with aclosing(self.inner.stream(question)) as events:
             async for event in events:
                 yield event
