@@ -165,8 +165,8 @@ def test_one_file_adds_a_provider(
 def test_an_added_provider_is_documented_and_offered_by_the_bundle(provider_dir: Path) -> None:
     files = _generate(PROVIDERS, provider_dir)
 
-    assert "`providers.acme.api_key`" in files["docs/settings.md"]
-    assert "`ACME_API_KEY`" in files["docs/settings.md"]
+    assert "`providers.acme.api_key`" in files["docs/reference/settings.md"]
+    assert "`ACME_API_KEY`" in files["docs/reference/settings.md"]
     manifest = json.loads(files["deploy/bundle/manifest.json"])
     assert manifest["user_config"]["acme_api_key"]["title"] == "Acme API key"
     assert manifest["server"]["mcp_config"]["env"]["ACME_API_KEY"] == "${user_config.acme_api_key}"

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = Path("docs")
 
 GENERATED_FILES: dict[Path, Callable[[], str]] = {
-    DOCS / "settings.md": settings_page,
-    DOCS / "metrics.md": metrics_page,
+    DOCS / "reference" / "settings.md": settings_page,
+    DOCS / "reference" / "metrics.md": metrics_page,
     DOCS / "reference" / "commands.md": commands_page,
     DOCS / "reference" / "errors.md": errors_page,
     DOCS / "reference" / "tools.md": tools_page,

@@ -36,7 +36,7 @@ These are JSON-RPC errors, as the protocol demands.
 | -32600 | it is JSON, but no request; over HTTP, a header is missing |
 | -32601 | there is no such method |
 | -32602 | there is no such tool, prompt or resource, or the parameters do not fit the method |
-| -32603 | something failed inside Junto that nobody foresaw; the message has a trace, and the [log](../logs.md) has the traceback under it |
+| -32603 | something failed inside Junto that nobody foresaw; the message has a trace, and the [log](logs.md) has the traceback under it |
 
 Over HTTP, before any message is read: 403 an unknown `Origin`, 406 a missing `Accept`, 408 a request that does not
 arrive in time, 413 one that is too large, 421 an unknown `Host`.

@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md: every number that is kept, from the registry itself."""
+"""Writes docs/reference/metrics.md: every number that is kept, from the registry itself."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ them, and the label `provider` tells which.
 |---|---|---|---|
 """
 _TAIL = """
-`outcome` is `ok`, or the code of an [error](reference/errors.md), or `ProtocolError` or `Crash`; so are `status` and
-`type`. `state` is that of a [job](jobs.md#states).
+`outcome` is `ok`, or the code of an [error](errors.md), or `ProtocolError` or `Crash`; so are `status` and
+`type`. `state` is that of a [job](../explanation/jobs.md#states).
 
 ## Questions
 

@@ -1,4 +1,4 @@
-"""Writes docs/settings.md: every setting, under a heading for each branch of the tree."""
+"""Writes docs/reference/settings.md: every setting, under a heading for each branch of the tree."""
 
 from junto.settings.aliases import ALIASES
 from junto.settings.render import build_settings_reference
@@ -11,7 +11,7 @@ Every setting, what it takes, its default and what it is for. Sources, the stron
 1. a flag, such as `--port`;
 2. its variable, such as `JUNTO_HTTP_PORT`;
 3. a name that an earlier system gave it, such as `POLYBRAIN_HTTP_PORT` ([old names](#old-names));
-4. a file: `./junto.yaml` if it is [trusted](security.md#configuration-files), then
+4. a file: `./junto.yaml` if it is [trusted](../explanation/security.md#configuration-files), then
    `~/.config/junto/config.yaml`, or the one that `--config` or `JUNTO_CONFIG` names; after those `~/.polybrain.yaml`, or the one that
    `POLYBRAIN_CONFIG_PATH` names;
 5. the default.

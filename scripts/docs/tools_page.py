@@ -15,19 +15,19 @@ _HEAD = """\
 # Tools
 
 Every tool that a client of `junto mcp` sees when nothing is configured. Over HTTP those that touch this machine
-are offered only as far as [`tools.over_http`](../settings.md#tools) says; `tools.disabled` switches single
+are offered only as far as [`tools.over_http`](settings.md#tools) says; `tools.disabled` switches single
 tools, or a whole group, off. A name may also be written in camelCase (`readFile`). Each result comes twice: as
 structured content with the fields below, and as a text that stands on its own. What a failure looks like is in
 [errors](errors.md).
 
-A call that *may be long* is a [job](../jobs.md) when it takes longer than a client waits.
+A call that *may be long* is a [job](../explanation/jobs.md) when it takes longer than a client waits.
 """
 _ABOUT = {
-    Group.MODELS: "Asking models. [More](../models.md)",
-    Group.MEMORY: "What was said. [More](../conversations.md)",
-    Group.KNOWLEDGE: "Documents and notes. [More](../knowledge.md)",
-    Group.AGENT: "Work that goes on by itself. [More](../agent.md), and about [jobs](../jobs.md)",
-    Group.KIT: "This machine: files, commands, the web. [More](../tools.md)",
+    Group.MODELS: "Asking models. [More](../how-to/models.md)",
+    Group.MEMORY: "What was said. [More](../explanation/conversations.md)",
+    Group.KNOWLEDGE: "Documents and notes. [More](../how-to/knowledge.md)",
+    Group.AGENT: "Work that goes on by itself. [More](../how-to/agent.md), and about [jobs](../explanation/jobs.md)",
+    Group.KIT: "This machine: files, commands, the web. [More](../how-to/local-tools.md)",
     Group.OPS: "How Junto itself is doing.",
 }
 

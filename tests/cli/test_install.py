@@ -553,7 +553,7 @@ def test_the_help_names_every_client(tmp_path: Path, command: str) -> None:
 @every_client
 def test_the_documentation_shows_the_entries_that_are_written(name: str) -> None:
     client = find_client(name)
-    page = (Path(__file__).parents[2] / "docs" / "clients" / f"{name}.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "clients" / f"{name}.md").read_text()
     blocks = re.findall(r"```(?:json|toml)\n(.*?)```", page, re.DOTALL)
     entries = [client.file_format.parse(block)[client.section]["junto"] for block in blocks]
 

@@ -7,7 +7,7 @@ from junto.settings.enums import AgentOption
 from junto.settings.schema import AgentSettings
 from junto.tools.builtin.agent import AgentOptions, ClaudeCodeQueryResult
 
-PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "agent.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.feature("F146", "F249")

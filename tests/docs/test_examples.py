@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT, ManualPage
 from tests.fake_model_server import fake_model_server
 
 EXAMPLES = ROOT / "examples"
-PAGE = ManualPage(ROOT / "docs" / "examples.md")
+PAGE = ManualPage(ROOT / "docs" / "how-to" / "examples.md")
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
 

@@ -18,7 +18,7 @@ from tests.docs.pages import ROOT, ManualPage
 from tests.fake_model_server import fake_model_server
 from tests.processes import wait_until
 
-PAGE = ManualPage(ROOT / "docs" / "operations.md")
+PAGE = ManualPage(ROOT / "docs" / "how-to" / "operations.md")
 KEY = "change-me"
 
 

@@ -28,8 +28,8 @@ def load_session(page: str, *commands: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("page", "commands"),
     [
-        ("quickstart.md", ["junto install claude-code", "junto doctor"]),
-        ("background.md", ["junto start", "junto status", "junto stop"]),
+        ("tutorials/quickstart.md", ["junto install claude-code", "junto doctor"]),
+        ("how-to/background.md", ["junto start", "junto status", "junto stop"]),
     ],
 )
 def test_a_session_shows_what_the_program_prints(

@@ -24,7 +24,7 @@ from tests.clients import (
 from tests.docs.pages import ROOT, ManualPage
 from tests.fake_model_server import FakeModelServer, fake_model_server
 
-PAGE = ManualPage(ROOT / "docs" / "troubleshooting.md")
+PAGE = ManualPage(ROOT / "docs" / "how-to" / "troubleshooting.md")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The documents are the pages of the language reference that come with Python; the questions are what
 a beginner might ask, each with the pages that answer it. Larger public collections are measured by
-`python -m bench.quality`; docs/performance.md has the figures.
+`python -m bench.quality`; docs/explanation/performance.md has the figures.
 """
 
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 Uses only the standard library, because the supervisor runs without site-packages. Features that the
 kernel does not support are skipped, and what they would have restricted is denied as a whole where
-that is possible: docs/security.md lists what holds where.
+that is possible: docs/explanation/security.md lists what holds where.
 """
 
 import contextlib

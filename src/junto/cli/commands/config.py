@@ -22,7 +22,7 @@ _CONFIG_FILES = {
         "junto config check": "Whether it is sound:",
     },
     files=_CONFIG_FILES,
-    see=("junto doctor", "docs/settings.md"),
+    see=("junto doctor", "docs/reference/settings.md"),
 )
 def config() -> None:
     """See, start and check the configuration.
@@ -61,7 +61,7 @@ def config_show(config: Path | None, log_level: str | None, *, as_json: bool) ->
         "junto config init --print | less": "Only look at it:",
     },
     exits={"2": "there is a file already; it is left as it is"},
-    see=("junto config check", "docs/settings.md"),
+    see=("junto config check", "docs/reference/settings.md"),
 )
 @click.option(
     "--path",
@@ -114,7 +114,7 @@ def config_check(config: Path | None, log_level: str | None) -> None:
     },
     files={"~/.config/junto/trusted.json": "the trusted files, each with the hash of its content"},
     exits={"2": "the file is missing or not valid"},
-    see=("junto config show", "docs/security.md"),
+    see=("junto config show", "docs/explanation/security.md"),
 )
 @click.argument("path", type=CONFIG_FILE, default=Path("junto.yaml"), help="The file.")
 @click.option("--remove", is_flag=True, help="Stop trusting the file.")

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _CLIENTS_HELP = f"{', '.join(CLIENT_NAMES[:-1])} or {CLIENT_NAMES[-1]}."
 _CHANGED_FILES = {
-    "the client's file": "gets or loses the entry; `--print` and docs/clients.md tell where it is",
+    "the client's file": (
+        "gets or loses the entry; `--print` and docs/how-to/clients.md tell where it is"
+    ),
     "FILE.junto-backup-TIME": "beside it, is the file as it was",
 }
 

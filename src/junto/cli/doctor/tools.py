@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from junto.tools.registry import Registry
 
 _SANDBOX_FIX = (
-    "Use Linux 5.13 or newer and allow user namespaces; docs/security.md says what holds where."
+    "Use Linux 5.13 or newer and allow user namespaces; "
+    "docs/explanation/security.md says what holds where."
 )
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
