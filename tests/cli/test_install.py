@@ -565,3 +565,14 @@ def test_the_documentation_shows_the_entries_that_are_written(name: str) -> None
         [client.build_http_entry(HTTP.url).to_dict()] if client.build_http_entry else []
     )
     assert {**entries[-1], **shared.defaults} == shared.to_dict()
+
+
+def test_the_profile_is_written_to_the_entry(tmp_path: Path) -> None:
+    installed = _run_junto(tmp_path, "install", "cursor", "--profile", "council")
+    over_http = _run_junto(tmp_path, "install", "cursor", "--http", "--profile", "council")
+
+    entry = json.loads((tmp_path / ".cursor" / "mcp.json").read_text())["mcpServers"]["junto"]
+    assert installed.returncode == 0
+    assert entry["args"][-3:] == ["mcp", "--profile", "council"]
+    assert over_http.returncode == 2
+    assert "tools.profile" in over_http.stderr

@@ -12,7 +12,7 @@ from junto.domain.limits import Budget
 from junto.local_tools.attachments import Attachments
 from junto.local_tools.files import LocalFiles
 from junto.security.paths import Roots
-from junto.settings.enums import ToolAccess
+from junto.settings.enums import TextFormat, ToolAccess, ToolProfile
 from junto.settings.render import dump_settings
 from junto.telemetry.logs import Log
 from junto.tools.builtin.conversations import build_conversation_template, build_id_lookup
@@ -116,6 +116,7 @@ class _ServerBuilder:
             metrics=app.metrics,
             redactor=app.redactor,
             usage_recorder=app.usage.recorder,
+            json_text=self.settings.tools.text is TextFormat.JSON,
             job_calls=JobCalls(
                 jobs=app.jobs,
                 redactor=app.redactor,
@@ -135,6 +136,8 @@ class _ServerBuilder:
             tools = list(tools)
             known = {*Group, *(tool.name for tool in tools)}
             disabled = tuple(name for name in disabled if name in known)
+        if settings.profile is ToolProfile.COUNCIL:
+            disabled = (*disabled, *(tool.name for tool in tools if not tool.for_council))
         return Registry(
             tools,
             services=self.call_services,

@@ -58,7 +58,7 @@ class TransportConfig:
         return f"It starts `{shlex.join(self.command)}`."
 
 
-def build_command(config_path: Path | None) -> tuple[str, ...]:
+def build_command(config_path: Path | None, profile: str | None = None) -> tuple[str, ...]:
     """Return the command that starts this installation of Junto on stdio."""
     name = "junto.exe" if sys.platform == "win32" else "junto"
     directories = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
@@ -69,6 +69,7 @@ def build_command(config_path: Path | None) -> tuple[str, ...]:
         *((program,) if program else (sys.executable, "-P", "-m", "junto")),
         "mcp",
         *config_args,
+        *(("--profile", profile) if profile else ()),
     )
 
 

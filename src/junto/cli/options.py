@@ -70,6 +70,16 @@ def with_settings(command: F) -> F:
     return command
 
 
+def profile_option(command: F) -> F:
+    """Add the option --profile to a command."""
+    return click.option(
+        "--profile",
+        type=click.Choice(["full", "council"]),
+        help="The tools that the client sees: all, or models, conversations and search only.  "
+        "[default: tools.profile]",
+    )(command)
+
+
 def json_option(command: F) -> F:
     """Add the option --json to a command."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(

@@ -42,6 +42,27 @@ class ToolAccess(StrEnum):
         return levels.index(self) >= levels.index(other)
 
 
+class ToolProfile(StrEnum):
+    """Which tools clients see."""
+
+    FULL = "full"
+    COUNCIL = "council"
+
+
+class TextFormat(StrEnum):
+    """What the text of a tool's result is."""
+
+    READABLE = "readable"
+    JSON = "json"
+
+
+class SearchShape(StrEnum):
+    """The fields of the results of `search` and `fetch`."""
+
+    FULL = "full"
+    CONNECTOR = "connector"
+
+
 class SourceTrust(StrEnum):
     """How much a source is trusted: ranks its results higher or lower, or hides them."""
 

@@ -11,8 +11,11 @@ from junto.settings.enums import (
     LogLevel,
     LogOutput,
     PermissionMode,
+    SearchShape,
     SourceTrust,
+    TextFormat,
     ToolAccess,
+    ToolProfile,
 )
 from junto.settings.list_entries import (
     CommandEntry,
@@ -220,7 +223,19 @@ class KnowledgeSettings(Section):
 class ToolsSettings(Section):
     """Which tools clients see, and how far those reach that work on this machine."""
 
+    profile: ToolProfile = Field(
+        ToolProfile.FULL,
+        description="which tools clients see: council has no local tools and no agent",
+    )
     disabled: NameList = Field((), description="tools or groups of tools to leave out")
+    text: TextFormat = Field(
+        TextFormat.READABLE,
+        description="the text of results: for readers, or the JSON of the structured content",
+    )
+    search_shape: SearchShape = Field(
+        SearchShape.FULL,
+        description="connector gives search and fetch exactly the fields of OpenAI's connectors",
+    )
     roots: PathList = Field(
         (),
         description="folders with files; the working directory if empty, unless that is / or home",

@@ -1,7 +1,7 @@
 """Base classes of the argument and result models of tools."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -27,12 +27,23 @@ class LongRunningArguments(Arguments):
     )
 
 
+# The key of a result's `_meta` with the small fields of a result that has no structured content.
+METADATA_KEY = "junto/metadata"
+
+
 class Result(BaseModel):
-    """Result of a tool: structured content, and a text that stands on its own."""
+    """Result of a tool: structured content, and a text that stands on its own.
+
+    Clients that get structured content show nothing else, neither to the user nor to the model, so
+    a text in it arrives as one JSON string. A result that is mostly text therefore names the fields
+    with the text in `text_fields`, and is sent as text, with the other fields as metadata.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True
     )
+
+    text_fields: ClassVar[frozenset[str]] = frozenset()
 
     def text(self) -> str:
         """Return the result as text, for clients that show nothing else."""
@@ -42,10 +53,17 @@ class Result(BaseModel):
         """Return the result as structured content."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
-    def to_wire(self, *, is_error: bool = False) -> dict[str, Any]:
-        """Return the result as the protocol sends it."""
-        return {
-            "content": [{"type": "text", "text": self.text()}],
-            "structuredContent": self.to_dict(),
-            "isError": is_error,
-        }
+    def to_wire(self, *, is_error: bool = False, json_text: bool = False) -> dict[str, Any]:
+        """Return the result as the protocol sends it; with `json_text`, its text is JSON."""
+        fields = self.to_dict()
+        text = json.dumps(fields, ensure_ascii=False) if json_text else self.text()
+        wire = {"content": [{"type": "text", "text": text}], "isError": is_error}
+        if self.is_structured(json_text=json_text):
+            return {**wire, "structuredContent": fields}
+        metadata = {name: value for name, value in fields.items() if name not in self.text_fields}
+        return {**wire, "_meta": {METADATA_KEY: metadata}}
+
+    @classmethod
+    def is_structured(cls, *, json_text: bool) -> bool:
+        """Return whether the result is sent with structured content."""
+        return json_text or not cls.text_fields

@@ -1,5 +1,6 @@
 """The sources of an answer, collected from the tool calls that led to it."""
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,9 @@ _FENCED_DATA = re.compile(r"<data-\w+ from='[^']*'>\n(.*)\n</data-", re.DOTALL)
 # The first line of a search hit: title, id, URL. Snippets are indented, so that the content of a
 # document cannot imitate a hit.
 _SEARCH_HIT = re.compile(r"^(?! )(.{1,400}) \[([0-9a-f]{32}(?::\d+)?)\] (\S+)$", re.MULTILINE)
+
+# The first line of a document that was fetched.
+_DOCUMENT_HEAD = re.compile(r"(.{1,400}) \[(\S{1,4096})\] (\S+)\n")
 
 
 def collect_sources(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -45,13 +49,14 @@ def _iter_sources(call: ToolCall, result: ToolResult | None) -> Iterator[dict[st
 
 
 def _iter_document_sources(text: str) -> Iterator[dict[str, str]]:
-    try:
-        document = json.loads(text)
-    except ValueError:
+    if match := _DOCUMENT_HEAD.match(text):
+        title, id_, url = match.groups()
+        yield {"id": id_, "title": title, "url": url}
         return
-    match document:
-        case {"id": str(id_), "title": str(title), "url": str(url)}:
-            yield {"id": id_, "title": title, "url": url}
+    with contextlib.suppress(ValueError):  # the connector's format is JSON
+        match json.loads(text):
+            case {"id": str(id_), "title": str(title), "url": str(url)}:
+                yield {"id": id_, "title": title, "url": url}
 
 
 def _extract_data(result: ToolResult | None) -> str:

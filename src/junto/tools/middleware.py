@@ -63,6 +63,8 @@ class CallServices:
     authorize: Callable[[CallContext], None] = allow_all
     # Runs calls of long-running tools; without it there must be no such tool.
     job_calls: JobCalls | None = None
+    # Whether the text of a result is the JSON of its structured content.
+    json_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +205,20 @@ TOOL_PIPELINE = (ErrorBoundary, Audited, Metered, Authorized, Validated, AsJob)
 
 def build_handler(services: CallServices) -> ToolHandler:
     """Return the handler of all tool calls: the pipeline around the tool."""
-    handler: ToolHandler = run_tool
+    handler: ToolHandler = partial(run_tool, json_text=services.json_text)
     for middleware in reversed(TOOL_PIPELINE):
         handler = middleware(handler, services)
     return handler
 
 
-async def run_tool(call: CallContext) -> WireResult:
+async def run_tool(call: CallContext, *, json_text: bool = False) -> WireResult:
     """Run the tool and return its result as the protocol sends it."""
     if call.tool is None:
         raise TypeError("a call must be validated before it is run")
     output = await call.tool.run(call.arguments, call)
-    return output.to_wire() if isinstance(output, Result) else to_json(output)
+    if isinstance(output, Result):
+        return output.to_wire(json_text=json_text)
+    return to_json(output)
 
 
 async def observe_call(

@@ -27,6 +27,7 @@ class _RegisteredTool:
     """A tool, with its schemas compiled on first use."""
 
     tool: Tool[Any]
+    json_text: bool
 
     @cached_property
     def definition(self) -> dict[str, Any]:
@@ -38,7 +39,7 @@ class _RegisteredTool:
             "inputSchema": build_input_schema(tool.arguments),
             "annotations": tool.hints.to_wire(),
         }
-        if tool.result:
+        if tool.result and tool.result.is_structured(json_text=self.json_text):
             definition["outputSchema"] = build_output_schema(tool.result)
         return definition
 
@@ -66,7 +67,7 @@ class Registry:
         every = list(tools)
         hidden = frozenset(_check_disabled(disabled, every))
         self._tools = [
-            _RegisteredTool(tool)
+            _RegisteredTool(tool, services.json_text)
             for tool in every
             if tool.name not in hidden and tool.group not in hidden
         ]

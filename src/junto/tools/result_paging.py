@@ -59,18 +59,21 @@ def truncate_result(job: Job, result: Mapping[str, Any], max_bytes: int) -> dict
     if max(_count_bytes(structured), _count_bytes(text)) <= max_bytes:
         return dict(result)
     part = TextSlice.from_text(text, 0, max_bytes)
+    notice = part.format_next_hint(job.id)
+    content = [{"type": "text", "text": "\n\n".join(filter(None, (part.text, notice)))}]
+    if structured is None:
+        return {**result, "content": content}
     small_fields = {
         name: value
-        for name, value in (structured or {}).items()
+        for name, value in structured.items()
         if _count_bytes(value) <= _MAX_SMALL_FIELD_BYTES
     }
-    notice = part.format_next_hint(job.id)
     paging = {"jobId": job.id, "text": part.text, "total": part.total}
     if part.cursor is not None:
         paging |= {"cursor": part.cursor, "notice": notice}
     return {
         **result,
-        "content": [{"type": "text", "text": "\n\n".join(filter(None, (part.text, notice)))}],
+        "content": content,
         "structuredContent": small_fields | paging,
     }
 

@@ -119,6 +119,14 @@ class SearchHit(Result):
             trust=None if hit.trust == "normal" else hit.trust,
         )
 
+    @override
+    def text(self) -> str:
+        """Return a line with title, id and URL, then the passage.
+
+        The passage is indented, so that it cannot imitate the first line of a result.
+        """
+        return f"{self.title} [{self.id}] {self.url}\n  {self.snippet}"
+
 
 class HistoryHit(Result):
     """One message that matches a search."""

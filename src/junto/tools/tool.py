@@ -147,5 +147,7 @@ class Tool(Generic[A]):
     instructions: str = ""
     # Whether a model may call it while it answers. Not what asks models or manages jobs.
     for_models: bool = True
+    # Whether it is in the profile `council`: models, conversations, search, jobs and usage.
+    for_council: bool = False
     # Whether Claude Code may call it during a run.
     for_agent: bool = False

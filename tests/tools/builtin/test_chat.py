@@ -112,10 +112,10 @@ def test_five_turns_with_two_models_survive_a_restart_before_each(
     assert last["response"] == "a heard 5: five"
 
     history = call_after_restart("conversation_history", conversationId=third["conversationId"])
-    contents = [message["content"] for message in history["structuredContent"]["messages"]]
-    assert contents == [
-        "one", "a heard 1: one", "two", "a heard 3: two",
-        "three", "b heard 5: three", "four", "b heard 7: four",
+    assert history["content"][0]["text"].split("\n\n")[:-1] == [
+        "user: one", "assistant (a): a heard 1: one", "user: two", "assistant (a): a heard 3: two",
+        "user: three", "assistant (b): b heard 5: three",
+        "user: four", "assistant (b): b heard 7: four",
     ]  # fmt: skip
     listed = call_after_restart("list_conversations")["structuredContent"]["conversations"]
     assert [(each["id"], each["messages"]) for each in listed] == [
@@ -289,23 +289,21 @@ def test_a_long_history_is_shortened_with_a_marker_or_returned_in_pages(client: 
         client("chat", message=str(number), conversationId=id_)
 
     short = client("conversation_history", conversationId=id_, limit=6)
-    facts = short["structuredContent"]
-    contents = [message["content"] for message in facts["messages"]]
-    assert contents[3] == "… 14 messages left out …"
-    assert facts["messages"][3]["role"] == "marker"
-    assert (contents[0], contents[-2]) == ("0", "9")
+    facts = short["_meta"]["junto/metadata"]
+    contents = short["content"][0]["text"].split("\n\n")
+    assert contents[3] == "… 14 messages omitted …"
+    assert (contents[0], contents[-3]) == ("user: 0", "user: 9")
+    assert contents[-1].startswith(f"[conversation {id_} · ")
     assert (facts["truncated"], facts["total"]) == (True, 20)
 
     seen: list[str] = []
     cursor: str | None = "0"
     while cursor is not None:
-        page = client("conversation_history", conversationId=id_, limit=7, cursor=cursor)[
-            "structuredContent"
-        ]
-        seen += [message["content"] for message in page["messages"]]
-        cursor = page.get("cursor")
+        page = client("conversation_history", conversationId=id_, limit=7, cursor=cursor)
+        seen += page["content"][0]["text"].split("\n\n")[:-1]
+        cursor = page["_meta"]["junto/metadata"].get("cursor")
     assert len(seen) == 20
-    assert seen[::2] == [str(number) for number in range(10)]
+    assert seen[::2] == [f"user: {number}" for number in range(10)]
 
     bad = client("conversation_history", conversationId=id_, cursor="x")
     assert bad["structuredContent"]["code"] == "ValidationError"
@@ -366,13 +364,28 @@ def test_all_tools_together_cost_a_client_few_tokens(client: Client) -> None:
     assert count_tokens(json.dumps(tools, separators=(",", ":"))) <= 3700
 
 
+def test_the_council_profile_has_no_local_tools_and_no_agent(
+    tmp_path: Path, upstream: FakeModelServer
+) -> None:
+    with serving(tmp_path, upstream, JUNTO_TOOLS_PROFILE="council") as server:
+        tools = server.ask(1, "tools/list")["result"]["tools"]
+
+    assert [tool["name"] for tool in tools] == [
+        "chat", "query", "list_models", "conversation_history", "list_conversations",
+        "search", "fetch", "job", "usage",
+    ]  # fmt: skip
+    # 2,000, of which 500 are for `compare`
+    assert count_tokens(json.dumps(tools, separators=(",", ":"))) <= 1500
+
+
 def test_every_tool_and_every_argument_is_described(client: Client) -> None:
     for tool in client.server.ask(1, "tools/list")["result"]["tools"]:
         assert tool["title"]
         assert tool["description"].endswith(".")
         assert tool["description"][0].isupper()
         assert list(find_undescribed(tool["inputSchema"], tool["name"])) == []
-        assert all(field for field in tool["outputSchema"]["properties"].values())
+        fields = tool.get("outputSchema", {"properties": {}})["properties"]
+        assert all("type" in field for field in fields.values()), tool["name"]
 
 
 def find_undescribed(schema: dict[str, Any], path: str) -> Iterator[str]:

@@ -41,6 +41,15 @@ def server(home: Path) -> Iterator[Client]:
         assert server.finish() == (0, b"")
 
 
+@pytest.fixture(scope="module")
+def connector(home: Path) -> Iterator[Client]:
+    """A server whose search has the format that OpenAI connectors expect."""
+    variables = clean_environment(home, JUNTO_TOOLS_SEARCH_SHAPE="connector", **WORDS_ONLY)
+    with stdio_server(junto_command("mcp"), variables, home, with_coverage=True) as server:
+        yield Client(server)
+        assert server.finish() == (0, b"")
+
+
 def parse_json_text(result: dict[str, Any]) -> Any:
     [item] = result["content"]
     assert item["type"] == "text"
@@ -48,44 +57,72 @@ def parse_json_text(result: dict[str, Any]) -> Any:
 
 
 @pytest.mark.feature("F045", "F047", "F049")
-def test_search_has_the_format_that_connectors_expect(server: Client, home: Path) -> None:
-    result = server("search", query="what do elephants eat")
+def test_search_has_the_format_that_connectors_expect(connector: Client, home: Path) -> None:
+    result = connector("search", query="what do elephants eat")
 
     content = parse_json_text(result)
+    assert content == result["structuredContent"]
     assert set(content) == {"results"}
     [hit] = content["results"]
     assert set(hit) == {"id", "title", "url"}
     assert hit["url"] == (home / "docs" / "elephants.md").as_uri()
     assert hit["title"] == "Elephants (Food)"
+
+
+def test_search_returns_readable_passages_and_structured_details(server: Client) -> None:
+    result = server("search", query="what do elephants eat")
+
     [details] = result["structuredContent"]["results"]
     assert details["snippet"] == "## Food They eat grass and bark."
     assert 0 < details["score"] <= 1
     assert (details["source"], details["type"]) == ("documents", "markdown")
+    head, passage = result["content"][0]["text"].splitlines()
+    assert head == f"Elephants (Food) [{details['id']}] {details['url']}"
+    assert passage == "  ## Food They eat grass and bark."
+
+
+def test_fetch_returns_plain_text_without_structured_content(server: Client, home: Path) -> None:
+    [hit] = server("search", query="ship sea")["structuredContent"]["results"]
+
+    result = server("fetch", id=hit["id"])
+
+    head, _, text = result["content"][0]["text"].partition("\n\n")
+    assert head == f"ships.txt [{hit['id']}] {hit['url']}"
+    assert text == (home / "docs" / "ships.txt").read_text()
+    assert "structuredContent" not in result
+    assert result["_meta"]["junto/metadata"]["metadata"]["type"] == "text"
+
+
+def test_a_page_says_where_the_next_one_is(server: Client) -> None:
+    [hit] = server("search", query="zanzibar")["structuredContent"]["results"]
+    first = server("fetch", id=hit["id"].partition(":")[0])["content"][0]["text"]
+
+    assert first.endswith(f"For the next one, fetch {hit['id'].partition(':')[0]}:2.]")
 
 
 @pytest.mark.feature("F046", "F048")
-def test_fetch_returns_the_document_with_its_url(server: Client, home: Path) -> None:
-    [hit] = parse_json_text(server("search", query="ship sea"))["results"]
+def test_fetch_returns_the_document_with_its_url(connector: Client, home: Path) -> None:
+    [hit] = parse_json_text(connector("search", query="ship sea"))["results"]
 
-    document = parse_json_text(server("fetch", id=hit["id"]))
-    by_address = parse_json_text(server("fetch", id=hit["url"]))
+    document = parse_json_text(connector("fetch", id=hit["id"]))
+    by_address = parse_json_text(connector("fetch", id=hit["url"]))
 
     assert set(document) == {"id", "title", "text", "url", "metadata"}
     assert document["text"] == (home / "docs" / "ships.txt").read_text() == by_address["text"]
     assert (document["id"], document["url"]) == (hit["id"], hit["url"])
     assert document["metadata"]["type"] == "text"
-    missing = server("fetch", id="f" * 32)
+    missing = connector("fetch", id="f" * 32)
     assert missing["isError"]
     assert "`search`" in missing["content"][0]["text"]
 
 
-def test_the_id_of_a_hit_leads_to_the_page_it_is_on(server: Client, home: Path) -> None:
-    [hit] = parse_json_text(server("search", query="zanzibar"))["results"]
+def test_the_id_of_a_hit_leads_to_the_page_it_is_on(connector: Client, home: Path) -> None:
+    [hit] = parse_json_text(connector("search", query="zanzibar"))["results"]
 
-    page = parse_json_text(server("fetch", id=hit["id"]))
+    page = parse_json_text(connector("fetch", id=hit["id"]))
     pages, next_id = [], hit["id"].partition(":")[0]
     while next_id:
-        pages.append(parse_json_text(server("fetch", id=next_id)))
+        pages.append(parse_json_text(connector("fetch", id=next_id)))
         next_id = pages[-1]["metadata"].get("next")
 
     assert "Zanzibar" in page["text"]
@@ -115,7 +152,8 @@ def test_the_manual_is_searched_only_by_its_own_tool(server: Client) -> None:
     assert all(hit["source"] == "system" for hit in result["structuredContent"]["hits"])
     [hit, *_] = result["structuredContent"]["hits"]
     assert hit["url"].startswith("junto://document/")
-    assert parse_json_text(server("fetch", id=hit["id"]))["title"] in hit["title"]
+    document = server("fetch", id=hit["id"])["_meta"]["junto/metadata"]
+    assert document["title"] in hit["title"]
     assert not any(hit["source"] == "system" for hit in general["structuredContent"]["results"])
 
 
@@ -123,7 +161,7 @@ def test_a_note_is_added_found_and_read_as_a_resource(server: Client) -> None:
     added = server("add_note", text="The bicycle is in the cellar.", title="Bicycle")
     note = added["structuredContent"]
 
-    [hit] = parse_json_text(server("search", query="bicycle"))["results"]
+    [hit] = server("search", query="bicycle")["structuredContent"]["results"]
     by_id = server.server.ask(2, "resources/read", uri=f"document://{note['id']}")
     by_url = server.server.ask(3, "resources/read", uri=note["url"])
     unknown = server.server.ask(4, "resources/read", uri="document://nobody")
@@ -185,5 +223,5 @@ def test_search_by_meaning_needs_no_api_key(tmp_path: Path) -> None:
         assert server.finish()[0] == 0
 
     assert done.stdout == b"2 new, 0 changed, 0 unchanged, 0 removed\n"
-    [hit, *_] = parse_json_text(found)["results"]
+    [hit, *_] = found["structuredContent"]["results"]
     assert hit["url"].endswith("/pets.md")

@@ -40,12 +40,20 @@ def call_structured(client: StdioClient, tool: str, **arguments: Any) -> Json:
     return content
 
 
+def read_metadata(result: Json) -> Json:
+    """Return the small fields of a result without structured content."""
+    assert "structuredContent" not in result
+    metadata: Json = result["_meta"]["junto/metadata"]
+    return metadata
+
+
 @pytest.mark.feature("F147", "F027")
 def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
     with junto_server(tmp_path) as client:
-        call_structured(client, "write_file", path="a/b.txt", content="one\ntwo\nthree\n")
+        written = call_tool(client, "write_file", path="a/b.txt", content="one\ntwo\nthree\n")
         whole = call_tool(client, "readFile", path="a/b.txt")
-        middle = call_structured(client, "read_file", path="a/b.txt", offset=1, limit=1)
+        middle = call_tool(client, "read_file", path="a/b.txt", offset=1, limit=1)
+        past = call_tool(client, "read_file", path="a/b.txt", offset=3)
         listed = call_structured(client, "list_files", path=".", recursive=True, glob="*.txt")
         info = call_structured(client, "get_file_info", path="a/b.txt")
         resource = client.ask(2, "resources/read", uri=f"file://{tmp_path}/a/b.txt")
@@ -54,8 +62,12 @@ def test_a_file_is_written_read_listed_and_deleted(tmp_path: Path) -> None:
         gone = call_structured(client, "read_file", path="a/b.txt")
 
     assert whole["content"][0]["text"] == "one\ntwo\nthree\n"
-    assert whole["structuredContent"]["content"] == "one\ntwo\nthree\n"
-    assert (middle["content"], middle["nextOffset"], middle["lines"]) == ("two\n", 2, 3)
+    assert written["content"][0]["text"] == "Wrote 14 bytes to a/b.txt."
+    assert read_metadata(whole) == {"path": "a/b.txt", "offset": 0, "lines": 3}
+    more = "[Lines 2 to 2 of 3. For more, pass offset 2.]"
+    assert middle["content"][0]["text"] == f"two\n{more}"
+    assert read_metadata(middle)["nextOffset"] == 2
+    assert past["content"][0]["text"] == "[Offset 3 is past the end: a/b.txt has 3 lines.]"
     assert [each["path"] for each in listed["files"]] == ["a/b.txt"]
     assert (info["kind"], info["size"]) == ("file", 14)
     assert resource["result"]["contents"][0]["text"] == "one\ntwo\nthree\n"
@@ -83,17 +95,20 @@ def test_a_long_file_is_read_in_pieces_that_fit_into_a_reply(tmp_path: Path) -> 
     with junto_server(tmp_path, JUNTO_JOBS_REPLY_BYTES="10000") as client:
         read, piece = "", {"nextOffset": 0}
         while "nextOffset" in piece:
-            piece = call_structured(client, "read_file", path="long", offset=piece["nextOffset"])
-            assert len(str(piece["content"]).encode()) <= 10_000
-            read += str(piece["content"])
-        wide = call_structured(client, "read_file", path="wide")
+            result = call_tool(client, "read_file", path="long", offset=piece["nextOffset"])
+            text, piece = result["content"][0]["text"].partition("[")[0], read_metadata(result)
+            assert len(text.encode()) <= 10_000
+            read += text
+        wide = call_tool(client, "read_file", path="wide")
         whole = call_tool(client, "read_file", path="long", limit=10_000)
 
     assert read == "".join(lines)
-    assert len(wide["content"]) == 10_000
-    assert wide["truncated"]
+    text, _, notice = wide["content"][0]["text"].partition("\n")
+    assert text == "x" * 10_000
+    assert notice == "[Line 1 of 1 is cut. To get all of it, pass limit 1.]"
+    assert read_metadata(wide)["truncated"]
     assert whole["content"][0]["text"] == "".join(lines)
-    assert "content" not in whole["structuredContent"]
+    assert read_metadata(whole)["lines"] == 5000
 
 
 def test_an_allowed_command_runs_and_a_forbidden_one_is_refused_with_those_allowed(
@@ -107,9 +122,8 @@ def test_an_allowed_command_runs_and_a_forbidden_one_is_refused_with_those_allow
             client, "execute_command", command="say", args=["x"], timeoutSeconds=0.001
         )
 
-    assert output["structuredContent"] == {
-        "exitCode": 0, "stdout": "hello", "stderr": "", "truncated": False,
-    }  # fmt: skip
+    assert output["content"][0]["text"] == "hello\n[exit code 0]"
+    assert read_metadata(output) == {"exitCode": 0, "truncated": False}
     assert refused["code"] == "SecurityError"
     assert "git, grep" in refused["message"]
     assert late["code"] == "TimeoutError"
@@ -216,3 +230,29 @@ def test_a_project_within_the_home_is_an_implicit_root(tmp_path: Path) -> None:
 
     assert read["content"][0]["text"] == "here"
     assert outside["code"] == "SecurityError"
+
+
+def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("one\r\ntwo\u2028still two\x0c\nthree".encode())
+    (tmp_path / "empty").write_bytes(b"")
+    with junto_server(tmp_path) as client:
+        second = call_tool(client, "read_file", path="a", offset=1, limit=1)
+        empty = call_tool(client, "read_file", path="empty")
+
+    assert second["content"][0]["text"].startswith("two\u2028still two\x0c\n[Lines 2 to 2 of 3.")
+    assert empty["content"][0]["text"] == "[empty is empty.]"
+
+
+def test_the_text_can_be_the_json_of_the_structured_content(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\n")
+    with junto_server(tmp_path, JUNTO_TOOLS_TEXT="json") as client:
+        result = call_tool(client, "read_file", path="a")
+        [tool] = [
+            tool
+            for tool in client.ask(2, "tools/list")["result"]["tools"]
+            if tool["name"] == "read_file"
+        ]
+
+    assert result["structuredContent"]["content"] == "one\n"
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert tool["outputSchema"]["properties"]["content"] == {"type": "string"}

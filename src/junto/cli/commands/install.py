@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from junto.cli.completion_values import CLIENT_NAMES, complete_client
-from junto.cli.options import F, junto, load_command_settings, with_settings
+from junto.cli.options import F, junto, load_command_settings, profile_option, with_settings
 
 if TYPE_CHECKING:
     from junto.cli.install import InstallOptions
@@ -70,6 +70,7 @@ def _build_options(
         "junto install claude-code": "For everything you do with Claude Code:",
         "junto install cursor --scope project": "For the project in this folder alone:",
         "junto install --all --print": "Show what would be written for every client here:",
+        "junto install codex --profile council": "Without local tools and the agent:",
         "junto install vscode --http": "Connect to a running `junto serve` instead:",
     },
     files=_CHANGED_FILES,
@@ -78,6 +79,7 @@ def _build_options(
 )
 @_with_client_options
 @click.option("--http", "over_http", is_flag=True, help="Connect to a running `junto serve`.")
+@profile_option
 @click.option("--print", "only_print", is_flag=True, help="Show what would be written, only.")
 @with_settings
 def install(  # noqa: PLR0913 - one parameter per option
@@ -87,6 +89,7 @@ def install(  # noqa: PLR0913 - one parameter per option
     config: Path | None,
     log_level: str | None,
     *,
+    profile: str | None,
     every: bool,
     over_http: bool,
     only_print: bool,
@@ -111,7 +114,12 @@ def install(  # noqa: PLR0913 - one parameter per option
     options = _build_options(clients, name, all_clients=every, scope=scope)
     loaded = load_command_settings(config, log_level)
     url = install.build_server_url(loaded.settings.http) if over_http else ""
-    transport = install.TransportConfig(install.build_command(config), url)
+    if url and profile:
+        raise click.UsageError(
+            "--profile cannot be used with --http. Set tools.profile in the configuration of the "
+            "server."
+        )
+    transport = install.TransportConfig(install.build_command(config, profile), url)
     action = install.print_entries if only_print else install.install
     action(Platform.current(), options, transport)
 

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from junto.cli.options import F, json_option, junto, load_command_settings, with_settings
+from junto.cli.options import (
+    F,
+    json_option,
+    junto,
+    load_command_settings,
+    profile_option,
+    with_settings,
+)
 
 if TYPE_CHECKING:
     from junto.cli.daemon import StartOptions
@@ -186,16 +193,23 @@ def status(*, as_json: bool, **options: Any) -> int:
     see=("junto install", "junto start"),
 )
 @click.option("--shared", is_flag=True, help="By way of the background server, started if need be.")
+@profile_option
 @with_settings
-def mcp(config: Path | None, log_level: str | None, *, shared: bool) -> None:
+def mcp(profile: str | None, config: Path | None, log_level: str | None, *, shared: bool) -> None:
     """Serve MCP on standard input and output, for a client that starts this command.
 
     Standard output carries the protocol alone; logs go to standard error. It ends when the client
     closes its input, after the calls under way are finished. Tools for files reach the folder it
     is started in, unless tools.roots names others.
     """
-    loaded = load_command_settings(config, log_level)
+    flags: dict[str, Any] = {"tools.profile": profile}
+    loaded = load_command_settings(config, log_level, **flags)
     if shared:
+        if profile:
+            raise click.UsageError(
+                "--profile cannot be used with --shared. Set tools.profile in the configuration "
+                "of the background server."
+            )
         from junto.cli import stdio_proxy
 
         stdio_proxy.serve(loaded, config, log_level)

@@ -210,6 +210,7 @@ def build_chat_tool(
         instructions="chat asks another model, in a conversation that can be continued.",
         for_models=False,
         for_agent=True,
+        for_council=True,
     )
 
 
@@ -256,6 +257,7 @@ def build_query_tool(
         hints=_HINTS,
         is_long_running=True,
         for_models=False,
+        for_council=True,
     )
 
 

@@ -71,9 +71,17 @@ class HistoryMessage(Result):
             at=format_time(stored.at),
         )
 
+    @override
+    def text(self) -> str:
+        """Return the message with who wrote it."""
+        author = f"{self.role} ({self.model_id})" if self.model_id else self.role
+        return self.content if self.role == "marker" else f"{author}: {self.content}"
+
 
 class ConversationHistoryResult(Result):
     """Result of `conversation_history`."""
+
+    text_fields = frozenset({"messages"})
 
     conversation_id: str
     title: str
@@ -85,11 +93,13 @@ class ConversationHistoryResult(Result):
 
     @override
     def text(self) -> str:
-        """Return the title, then one paragraph per message."""
-        lines = [f"{message.role}: {message.content}" for message in self.messages]
-        head = f"{self.title} ({self.total} messages, {self.model_id})"
-        more = [f"[more: cursor {self.cursor}]"] if self.cursor else []
-        return "\n\n".join([head, *lines, *more])
+        """Return one paragraph per message, then one line about the conversation."""
+        messages = [message.text() for message in self.messages]
+        footer = [f"conversation {self.conversation_id}", self.title, self.model_id]
+        footer.append(f"{self.total} messages")
+        if self.cursor:
+            footer.append(f"for more, pass cursor {self.cursor}")
+        return "\n\n".join([*messages, f"[{' · '.join(footer)}]"])
 
 
 def _format_part(part: Part) -> str:
@@ -139,6 +149,7 @@ def build_conversation_history_tool(
         result=ConversationHistoryResult,
         run=run,
         hints=READ_ONLY_HINTS,
+        for_council=True,
     )
 
 
@@ -147,7 +158,7 @@ def _build_messages(page: HistoryPage) -> list[HistoryMessage]:
     tail = [HistoryMessage.from_stored(stored) for stored in page.tail]
     if not page.omitted_count:
         return [*head, *tail]
-    marker = HistoryMessage(role="marker", content=f"… {page.omitted_count} messages left out …")
+    marker = HistoryMessage(role="marker", content=f"… {page.omitted_count} messages omitted …")
     return [*head, marker, *tail]
 
 
@@ -202,6 +213,7 @@ def build_list_conversations_tool(reader: ConversationReader) -> Tool[ListConver
         result=ListConversationsResult,
         run=run,
         hints=READ_ONLY_HINTS,
+        for_council=True,
     )
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import base64
+import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote
 
 from mcp_types import CallToolResult, ImageContent, TextContent
@@ -84,21 +85,32 @@ class ReadFileArguments(PathArguments):
 class ReadFileResult(Result):
     """Result of `read_file`."""
 
+    text_fields = frozenset({"content"})
+
     path: str
     content: str
+    offset: int
     lines: int
     next_offset: int | None = None
     truncated: bool | None = None
 
     @override
     def text(self) -> str:
-        """Return the content, then how to read the rest."""
+        """Return the content, then how to read the rest, if there is one."""
+        if not self.lines:
+            return f"[{self.path} is empty.]"
+        if self.offset >= self.lines:
+            return f"[Offset {self.offset} is past the end: {self.path} has {self.lines} lines.]"
+        shown = f"Lines {self.offset + 1} to {self.next_offset or self.lines} of {self.lines}"
         if self.truncated:
-            return f"{self.content}\n[this line is longer, and was cut; limit shows all of it]"
-        if self.next_offset is None:
-            return self.content
-        more = f"[{self.lines} lines in all; offset {self.next_offset} goes on]"
-        return f"{self.content}\n{more}"
+            return (
+                f"{self.content}\n[Line {self.offset + 1} of {self.lines} is cut. To get all of "
+                "it, pass limit 1.]"
+            )
+        if self.next_offset is not None:
+            end = "" if self.content.endswith("\n") else "\n"
+            return f"{self.content}{end}[{shown}. For more, pass offset {self.next_offset}.]"
+        return self.content
 
 
 def build_read_file_tool(files: LocalFiles, max_reply_bytes: int) -> Tool[ReadFileArguments]:
@@ -115,8 +127,7 @@ def build_read_file_tool(files: LocalFiles, max_reply_bytes: int) -> Tool[ReadFi
                 ],
                 structured_content=metadata,
             )
-        result = _select_lines(arguments, _decode_text(data, arguments.path), max_reply_bytes)
-        return _build_text_only_result(result) if len(result.content) > max_reply_bytes else result
+        return _select_lines(arguments, _decode_text(data, arguments.path), max_reply_bytes)
 
     return Tool(
         name="read_file",
@@ -150,33 +161,17 @@ def _decode_text(data: bytes, path: str) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
     if b"\0" in data[:8192]:
-        raise InputOutputError(f"{path} is no text, but {len(data):,} bytes of something else.")
+        raise InputOutputError(f"{path} is not a text file ({len(data):,} bytes of binary data).")
     return data.decode("utf-8-sig", "replace")
-
-
-def _build_text_only_result(result: ReadFileResult) -> CallToolResult:
-    """Return a result with the text only once, for text that is too long to be sent twice.
-
-    The structured content has all other fields.
-    """
-    fields = result.model_dump(by_alias=True, exclude_none=True, exclude={"content"})
-    return CallToolResult(
-        content=[TextContent(text=result.text())],
-        structured_content={**fields, "notice": "The text is in the content, not here."},
-    )
 
 
 def _select_lines(arguments: ReadFileArguments, text: str, max_bytes: int) -> ReadFileResult:
     """Return the requested lines; without `limit`, as many as fit into `max_bytes`."""
-    count = text.count("\n") + 1
-    fits = len(text) * 4 <= max_bytes  # a character has at most four bytes
-    if arguments.offset == 0 and (fits if arguments.limit is None else arguments.limit >= count):
-        return ReadFileResult(path=arguments.path, content=text, lines=count)
-    lines = text.splitlines(keepends=True)
-    end = len(lines)
+    lines = list(io.StringIO(text, newline=""))  # split at \n, \r\n and \r, and nowhere else
+    start, end = arguments.offset, len(lines)
     if arguments.limit is not None:
-        end = min(end, arguments.offset + arguments.limit)
-    selected = lines[arguments.offset : end]
+        end = min(end, start + arguments.limit)
+    selected = lines[start:end]
     truncated = False
     if arguments.limit is None:
         bytes_left, count = max_bytes, 0
@@ -189,10 +184,11 @@ def _select_lines(arguments: ReadFileArguments, text: str, max_bytes: int) -> Re
         truncated = bool(selected) and len(selected[0].encode()) > max_bytes
         if truncated:
             selected = [TextSlice.from_text(selected[0], 0, max_bytes).text]
-    next_offset = arguments.offset + len(selected)
+    next_offset = start + len(selected)
     return ReadFileResult(
         path=arguments.path,
         content="".join(selected),
+        offset=start,
         lines=len(lines),
         next_offset=next_offset if next_offset < len(lines) else None,
         truncated=truncated or None,
@@ -206,7 +202,7 @@ class WriteFileArguments(PathArguments):
 
 
 class FileInfoResult(Result):
-    """Result of `write_file` and `get_file_info`."""
+    """Result of `get_file_info`, and one file in a list."""
 
     path: str
     kind: str
@@ -215,7 +211,7 @@ class FileInfoResult(Result):
     mode: str
 
     @classmethod
-    def from_details(cls, details: FileInfo) -> "FileInfoResult":
+    def from_details(cls, details: FileInfo) -> Self:
         """Return the result for `details`."""
         try:
             modified = datetime.fromtimestamp(details.modified, UTC).isoformat(timespec="seconds")
@@ -235,12 +231,21 @@ class FileInfoResult(Result):
         return f"{self.mode} {self.size:>10} {self.modified} {self.path}"
 
 
+class WriteFileResult(FileInfoResult):
+    """Result of `write_file`."""
+
+    @override
+    def text(self) -> str:
+        """Return what was written."""
+        return f"Wrote {self.size:,} bytes to {self.path}."
+
+
 def build_write_file_tool(files: LocalFiles) -> Tool[WriteFileArguments]:
     """Build the `write_file` tool."""
 
-    async def run(arguments: WriteFileArguments, _call: CallContext) -> FileInfoResult:
+    async def run(arguments: WriteFileArguments, _call: CallContext) -> WriteFileResult:
         content = arguments.content.encode("utf-8", "replace")
-        return FileInfoResult.from_details(
+        return WriteFileResult.from_details(
             await asyncio.to_thread(files.write, arguments.path, content)
         )
 
@@ -252,7 +257,7 @@ def build_write_file_tool(files: LocalFiles) -> Tool[WriteFileArguments]:
         ),
         group=Group.KIT,
         arguments=WriteFileArguments,
-        result=FileInfoResult,
+        result=WriteFileResult,
         run=run,
         hints=_WRITE_HINTS,
         access=ToolAccess.ALL,
@@ -287,7 +292,7 @@ class DeleteFileResult(Result):
     @override
     def text(self) -> str:
         """Return a confirmation."""
-        return f"{self.path} is deleted."
+        return f"Deleted {self.path}."
 
 
 def build_delete_file_tool(files: LocalFiles) -> Tool[PathArguments]:
@@ -329,8 +334,8 @@ class ListFilesResult(Result):
     @override
     def text(self) -> str:
         """Return one line per file."""
-        lines = [each.text() for each in self.files] or ["There is nothing."]
-        more = [f"[cursor {self.cursor} goes on]"] if self.cursor is not None else []
+        lines = [each.text() for each in self.files] or ["No files match."]
+        more = [f"[For more, pass cursor {self.cursor}.]"] if self.cursor is not None else []
         return "\n".join([*lines, *more, *filter(None, [self.notice])])
 
 
@@ -347,7 +352,7 @@ def build_list_files_tool(files: LocalFiles) -> Tool[ListFilesArguments]:
             limit=_PAGE_SIZE,
         )
         notice = (
-            "There is more than is looked through; begin further down."
+            "There are too many files to list all of them. List a subfolder instead."
             if listing.truncated
             else None
         )

@@ -157,6 +157,7 @@ def build_job_tool(jobs: JobService, max_reply_bytes: int) -> Tool[JobArguments]
         hints=_HINTS,
         instructions=("A call that takes long continues as a job; read its result with job."),
         for_models=False,
+        for_council=True,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 from typing_extensions import override
@@ -12,6 +12,7 @@ from junto.domain.errors import NotFoundError
 from junto.knowledge.documents import RESOURCE_URI_PREFIX, DocumentLibrary, DocumentPage
 from junto.knowledge.passages import DOCUMENT_URL_PREFIX
 from junto.knowledge.search import Search, SearchResponse
+from junto.settings.enums import SearchShape
 from junto.tools.base import Arguments, Result
 from junto.tools.resources import ResourceTemplate
 from junto.tools.services import ToolServices
@@ -28,8 +29,8 @@ def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
         yield build_search_history_tool(services.search)
     yield build_search_documents_tool(services.search)
     yield build_search_system_knowledge_tool(services.search)
-    yield build_search_tool(services.search)
-    yield build_fetch_tool(services.documents)
+    yield build_search_tool(services.search, services.settings.tools.search_shape)
+    yield build_fetch_tool(services.documents, services.settings.tools.search_shape)
     yield build_add_note_tool(services.documents)
 
 
@@ -55,19 +56,29 @@ class SearchDocumentsArguments(TopKArguments):
 
 
 class SearchResult(Result):
-    """Result of `search`.
-
-    The text is the JSON that OpenAI connectors expect; the structured content has more fields.
-    """
+    """Result of `search`."""
 
     results: list[SearchHit]
     note: str | None = None
 
     @override
     def text(self) -> str:
-        """Return the JSON that OpenAI connectors expect."""
-        results = [{"id": hit.id, "title": hit.title, "url": hit.url} for hit in self.results]
-        return json.dumps({"results": results}, ensure_ascii=False)
+        """Return one paragraph per hit."""
+        return _format_hits([hit.text() for hit in self.results], self.note)
+
+
+class ConnectorHit(Result):
+    """One result of `search`, with the fields that OpenAI connectors expect."""
+
+    id: str
+    title: str
+    url: str
+
+
+class ConnectorSearchResult(Result):
+    """Result of `search`, in the format that OpenAI connectors expect; its text is JSON."""
+
+    results: list[ConnectorHit]
 
 
 class SearchDocumentsResult(Result):
@@ -79,9 +90,7 @@ class SearchDocumentsResult(Result):
     @override
     def text(self) -> str:
         """Return one paragraph per hit."""
-        return _format_hits(
-            [f"{hit.title} [{hit.id}] {hit.url}\n  {hit.snippet}" for hit in self.hits], self.note
-        )
+        return _format_hits([hit.text() for hit in self.hits], self.note)
 
 
 class SearchHistoryResult(Result):
@@ -107,7 +116,9 @@ class FetchArguments(Arguments):
 
 
 class FetchResult(Result):
-    """Result of `fetch`, in the format that OpenAI connectors expect."""
+    """Result of `fetch`."""
+
+    text_fields = frozenset({"text"})
 
     id: str
     title: str
@@ -117,11 +128,17 @@ class FetchResult(Result):
 
     @override
     def text(self) -> str:
-        """Return the JSON that OpenAI connectors expect."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        """Return a line with title, id and URL, then the text, then where the next page is."""
+        head = f"{self.title} [{self.id}] {self.url}"
+        if "pages" not in self.metadata:
+            return f"{head}\n\n{self.text_}"
+        page, count = self.metadata["page"], self.metadata["pages"]
+        following = self.metadata.get("next")
+        more = f" For the next one, fetch {following}." if following else ""
+        return f"{head}\n\n{self.text_}\n\n[Page {page} of {count}.{more}]"
 
     @classmethod
-    def from_page(cls, page: DocumentPage, document_id: str) -> "FetchResult":
+    def from_page(cls, page: DocumentPage, document_id: str) -> Self:
         """Return a page as the result for `document_id`, which is the id that was requested."""
         document = page.document
         paging = {"page": page.number, "pages": page.count, "next": page.next_page_id}
@@ -140,6 +157,17 @@ class FetchResult(Result):
             url=document.url,
             metadata={name: value for name, value in metadata.items() if value is not None},
         )
+
+
+class ConnectorFetchResult(FetchResult):
+    """Result of `fetch`, in the format that OpenAI connectors expect."""
+
+    text_fields = frozenset()
+
+    @override
+    def text(self) -> str:
+        """Return the structured content as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
 
 
 class AddNoteArguments(Arguments):
@@ -165,17 +193,21 @@ class AddNoteResult(Result):
 
 
 def _format_hits(hits: list[str], note: str | None) -> str:
-    return "\n\n".join([*hits, *([note] if note else [])]) or "Nothing was found."
+    return "\n\n".join([*hits, *([note] if note else [])]) or "Nothing found."
 
 
-def build_search_tool(service: Search) -> Tool[SearchArguments]:
+def build_search_tool(service: Search, shape: SearchShape) -> Tool[SearchArguments]:
     """Build the `search` tool."""
+    is_connector = shape is SearchShape.CONNECTOR
 
-    async def run(arguments: SearchArguments, call: CallContext) -> SearchResult:
+    async def run(arguments: SearchArguments, call: CallContext) -> Result:
         response = await service.find(call.caller, arguments.query, _MAX_HITS)
-        return SearchResult(
-            results=[SearchHit.from_hit(hit) for hit in response.hits], note=response.note
-        )
+        hits = [SearchHit.from_hit(hit) for hit in response.hits]
+        if is_connector:
+            return ConnectorSearchResult(
+                results=[ConnectorHit(id=hit.id, title=hit.title, url=hit.url) for hit in hits]
+            )
+        return SearchResult(results=hits, note=response.note)
 
     return Tool(
         name="search",
@@ -186,11 +218,12 @@ def build_search_tool(service: Search) -> Tool[SearchArguments]:
         ),
         group=Group.KNOWLEDGE,
         arguments=SearchArguments,
-        result=SearchResult,
+        result=ConnectorSearchResult if is_connector else SearchResult,
         run=run,
         hints=READ_ONLY_HINTS,
         instructions="search finds documents, notes and past messages; fetch reads them.",
         for_agent=True,
+        for_council=True,
     )
 
 
@@ -264,12 +297,13 @@ def _build_documents_result(found: SearchResponse) -> SearchDocumentsResult:
     )
 
 
-def build_fetch_tool(library: DocumentLibrary) -> Tool[FetchArguments]:
+def build_fetch_tool(library: DocumentLibrary, shape: SearchShape) -> Tool[FetchArguments]:
     """Build the `fetch` tool."""
+    result = ConnectorFetchResult if shape is SearchShape.CONNECTOR else FetchResult
 
     async def run(arguments: FetchArguments, call: CallContext) -> FetchResult:
         page = await library.read_page(call.caller, arguments.id)
-        return FetchResult.from_page(page, arguments.id)
+        return result.from_page(page, arguments.id)
 
     return Tool(
         name="fetch",
@@ -277,9 +311,10 @@ def build_fetch_tool(library: DocumentLibrary) -> Tool[FetchArguments]:
         description="Read a document, note or conversation that a search found, in pages.",
         group=Group.KNOWLEDGE,
         arguments=FetchArguments,
-        result=FetchResult,
+        result=result,
         run=run,
         hints=READ_ONLY_HINTS,
+        for_council=True,
     )
 
 

@@ -75,4 +75,5 @@ def build_list_models_tool(catalog: Catalog) -> Tool[ListModelsArguments]:
         hints=READ_ONLY_HINTS,
         instructions="list_models shows which models can be asked.",
         for_agent=True,
+        for_council=True,
     )

@@ -131,6 +131,8 @@ class ExecuteCommandArguments(Arguments):
 class ExecuteCommandResult(Result):
     """Result of `execute_command`."""
 
+    text_fields = frozenset({"stdout", "stderr"})
+
     exit_code: int
     stdout: str
     stderr: str
@@ -139,8 +141,10 @@ class ExecuteCommandResult(Result):
     @override
     def text(self) -> str:
         """Return the output, then the exit code."""
+        output, errors = self.stdout.rstrip("\n"), self.stderr.rstrip("\n")
         footer = f"[exit code {self.exit_code}{', output cut' if self.truncated else ''}]"
-        return "\n".join(filter(None, [self.stdout.rstrip("\n"), self.stderr.rstrip("\n"), footer]))
+        errors = f"[stderr]\n{errors}" if errors else ""
+        return "\n".join(filter(None, [output, errors, footer]))
 
 
 def build_execute_command_tool(runner: CommandRunner) -> Tool[ExecuteCommandArguments]:

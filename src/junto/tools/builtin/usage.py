@@ -134,6 +134,7 @@ def build_usage_tool(reports: UsageReports) -> Tool[UsageArguments]:
         result=UsageResult,
         run=run,
         hints=READ_ONLY_HINTS,
+        for_council=True,
     )
 
 

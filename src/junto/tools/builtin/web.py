@@ -39,6 +39,8 @@ class HttpGetArguments(Arguments):
 class HttpGetResult(Result):
     """Result of `http_get`."""
 
+    text_fields = frozenset({"body"})
+
     url: str
     status: int
     content_type: str
@@ -48,7 +50,8 @@ class HttpGetResult(Result):
     @override
     def text(self) -> str:
         """Return the body, then status, content type and URL."""
-        return f"{self.body}\n\n[{self.status} {self.content_type} {self.url}]"
+        cut = "; the rest is cut" if self.truncated else ""
+        return f"{self.body}\n\n[HTTP {self.status}, {self.content_type}, {self.url}{cut}]"
 
 
 def build_http_get_tool(max_reply_bytes: int) -> Tool[HttpGetArguments]:
