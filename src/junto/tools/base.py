@@ -3,12 +3,16 @@
 import json
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
+# Short names that models use for an argument; the first that a tool has is meant.
+_SYNONYMS = {"model": ("model_id",), "id": ("conversation_id", "session_id", "job_id")}
+_ID_FIELDS = frozenset({"conversation_id", "session_id", "job_id", "model_id"})
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool: camelCase on the wire, snake_case in Python, nothing unknown."""
+    """Arguments of a tool: camelCase on the wire, snake_case too, nothing unknown."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -17,6 +21,26 @@ class Arguments(BaseModel):
         frozen=True,
         defer_build=True,  # validators are built with the first call, not at startup
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_variants(cls, values: Any) -> Any:
+        """Accept short names of ids where they are unambiguous, and treat an empty id as none."""
+        if not isinstance(values, dict):
+            return values
+        accepted: dict[Any, Any] = {}
+        for name, value in values.items():
+            field = name
+            if name not in cls.model_fields:
+                field = next(
+                    (each for each in _SYNONYMS.get(name, ()) if each in cls.model_fields), name
+                )
+                if {field, to_camel(field)} & (values.keys() - {name}):
+                    field = name
+            is_id = field in _ID_FIELDS or any(to_camel(each) == field for each in _ID_FIELDS)
+            if not (is_id and value == ""):
+                accepted[field] = value
+        return accepted
 
 
 class LongRunningArguments(Arguments):

@@ -1,5 +1,6 @@
 """Compact JSON schemas of tools, and validation errors that a model can act on."""
 
+import difflib
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +15,8 @@ _OMITTED_KEYWORDS = frozenset(
     }
 )  # fmt: skip
 _MAX_LOCATION_CHARS = 100
+# How similar a name must be to be suggested; 1 is the same.
+_MIN_SIMILARITY = 0.75
 
 
 def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
@@ -90,19 +93,26 @@ def format_problems(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _format_problem(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    location = ".".join(str(step) for step in detail["loc"])[:_MAX_LOCATION_CHARS] or "arguments"
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
+    location = "".join(steps).removeprefix(".")[:_MAX_LOCATION_CHARS] or "arguments"
     match detail["type"]:
         case "missing":
             return f"{location} is required."
         case "extra_forbidden":
-            hint = (
-                f" The tool takes: {_format_argument_names(model)}."
-                if len(detail["loc"]) == 1
-                else ""
-            )
+            hint = _format_suggestion(location, model) if len(detail["loc"]) == 1 else ""
             return f"There is no argument {location}.{hint}"
         case _:
             return f"{location}: {detail['msg'].removeprefix('Value error, ')}."
+
+
+def _format_suggestion(name: str, model: type[BaseModel]) -> str:
+    names = {
+        (field.alias or each).casefold(): field.alias or each
+        for each, field in model.model_fields.items()
+    }
+    close = difflib.get_close_matches(name.replace("_", "").casefold(), names, 1, _MIN_SIMILARITY)
+    question = f" Did you mean {names[close[0]]}?" if close else ""
+    return f"{question} The tool takes: {_format_argument_names(model)}."
 
 
 def _format_argument_names(model: type[BaseModel]) -> str:

@@ -205,10 +205,15 @@ def test_parts_reach_the_model_and_stay_in_the_history(
 @pytest.mark.parametrize(
     ("part", "reason"),
     [
-        ({}, "exactly one of"),
-        ({"text": "x", "inlineData": {"mimeType": "image/png", "data": ""}}, "exactly one of"),
-        ({"inlineData": {"mimeType": "image/png", "data": "???"}}, "takes base64"),
-        ({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}, "takes no video/mp4"),
+        ({}, "parts[0]: expected {text} |"),
+        (
+            {"text": "x", "inlineData": {"mimeType": "image/png", "data": ""}},
+            "parts[0]: expected {text} |",
+        ),
+        ({"inlineData": {"mimeType": "image/png", "data": "???"}}, "expected base64"),
+        ({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}, "video/mp4 is not supported"),
+        ({"inlineData": {"mimeType": "image/png", "data": "AAAA"}}, "mimeType is image/png"),
+        ({"type": "audio", "data": "AAAA"}, "parts[0]: expected {text} |"),
         ({"fileData": {"mimeType": "image/png", "fileUri": "file:///etc/passwd"}}, "outside"),
         ({"fileData": {"mimeType": "image/png", "fileUri": "file://h/x"}}, "named by file:///"),
         ({"fileData": {"mimeType": "image/png", "fileUri": "http://x/y.png"}}, "named by file:///"),
@@ -228,7 +233,7 @@ def test_an_invalid_or_forbidden_part_is_refused(
 
 def test_too_many_or_too_large_parts_are_refused(client: Client) -> None:
     many = client("chat", message="x", parts=[{"text": "y"}] * 21)
-    megabyte = base64.b64encode(b"\0" * 2**20).decode()
+    megabyte = base64.b64encode(PNG.ljust(2**20)).decode()
     large = client(
         "chat",
         message="x",
@@ -237,7 +242,7 @@ def test_too_many_or_too_large_parts_are_refused(client: Client) -> None:
 
     assert many["structuredContent"]["code"] == "ValidationError"
     assert large.get("isError") is False  # exactly the limit
-    seven_megabytes = base64.b64encode(b"\0" * (7 * 2**20)).decode()
+    seven_megabytes = base64.b64encode(PNG.ljust(7 * 2**20)).decode()
     larger = client(
         "chat",
         message="x",
@@ -348,6 +353,35 @@ def test_with_conversations_disabled_their_tools_are_not_offered(
 
     assert "list_conversations" not in tools
     assert "conversationId" not in answer
+
+
+def test_short_and_snake_case_names_of_arguments_are_accepted(client: Client) -> None:
+    id_ = client("chat", message="one", model="a", conversationId="")["structuredContent"][
+        "conversationId"
+    ]
+    again = client("chat", message="two", id=id_, model_id="a", max_tokens=100)
+    both = client("chat", message="three", model="a", modelId="b")
+    typo = client("chat", mesage="one")
+
+    assert again["structuredContent"]["conversationId"] == id_
+    assert "There is no argument model." in both["content"][0]["text"]
+    assert "Did you mean message?" in typo["content"][0]["text"]
+
+
+def test_content_blocks_of_other_apis_are_accepted_as_parts(
+    client: Client, upstream: FakeModelServer
+) -> None:
+    data = base64.b64encode(PNG).decode()
+    parts = [
+        {"type": "text", "text": "words"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+    ]
+    client("chat", message="look", parts=parts)
+
+    content = upstream.bodies[-1]["messages"][-1]["content"]
+    assert [part["type"] for part in content] == ["text", "text", "image", "image"]
+    assert content[3]["source"]["data"] == data
 
 
 def count_tokens(text: str) -> int:

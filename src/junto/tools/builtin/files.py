@@ -16,6 +16,7 @@ from junto.domain.errors import InputOutputError, NotFoundError
 from junto.local_tools.files import FileInfo, LocalFiles
 from junto.settings.enums import ToolAccess
 from junto.tools.base import Arguments, Result
+from junto.tools.content_parts import detect_media_type
 from junto.tools.resources import ResourceTemplate
 from junto.tools.result_paging import TextSlice
 from junto.tools.services import ToolServices
@@ -24,12 +25,6 @@ from junto.tools.tool import READ_ONLY_HINTS, CallContext, Group, Hints, Tool, T
 _PAGE_SIZE = 200
 _URI_SCHEME = "file://"
 _WRITE_HINTS = Hints(read_only=False, destructive=True, idempotent=True, open_world=False)
-_IMAGE_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
 def build_tools(services: ToolServices) -> Iterator[Tool[Any]]:
@@ -147,9 +142,8 @@ def build_read_file_tool(files: LocalFiles, max_reply_bytes: int) -> Tool[ReadFi
 
 
 def _detect_image_type(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime for magic, mime in _IMAGE_SIGNATURES if data.startswith(magic)), None)
+    kind = detect_media_type(data)
+    return kind if kind and kind.startswith("image/") else None
 
 
 def _decode_text(data: bytes, path: str) -> str:
