@@ -219,7 +219,7 @@ def test_search_by_meaning_needs_no_api_key(tmp_path: Path) -> None:
     done = subprocess.run(command, env=variables, check=True, capture_output=True, cwd=tmp_path)
 
     with stdio_server(junto_command("mcp"), variables, tmp_path, with_coverage=True) as server:
-        found = called(server, "search", query="cat dozing near a window")
+        found = called(server, "search", query="a small cat asleep near the window")
         assert server.finish()[0] == 0
 
     assert done.stdout == b"2 new, 0 changed, 0 unchanged, 0 removed\n"
