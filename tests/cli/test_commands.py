@@ -335,7 +335,7 @@ def test_mcp_serves_conversations_knowledge_and_sandboxed_tools_over_stdio(tmp_p
         }
 
     error_codes = {
-        name: result["structuredContent"].get("code") for name, result in results.items()
+        name: result.get("structuredContent", {}).get("code") for name, result in results.items()
     }
     assert error_codes == dict.fromkeys(calls) | {
         "write_file": "SecurityError",
